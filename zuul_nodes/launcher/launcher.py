@@ -142,6 +142,8 @@ class Launcher:
                 self.settings.provider_first_backoff,
                 self.settings.provider_longest_backoff),
             self.min_ready_state.tell,
+            planner.CapacityErrors(self.settings.capacity_errors,
+                                   self.settings.capacity_timeout),
             lambda: self.queue.addAfter(
                 endpoints.STATUSES, self.settings.status_delay))
         self.lookups = providers.Lookups()

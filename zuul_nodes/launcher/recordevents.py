@@ -105,6 +105,7 @@ class RecordEvents:
         if node is None:
             if removed := self.planner.capacity.getNode(node_id):
                 self._noteRemoval(removed)
+                self.supply.noteRemoval(removed)
             self.planner.removeNode(node_id)
             if old != new:
                 self._noteDependents(node_id, old)

@@ -164,6 +164,15 @@ class Settings:
         what it has waited for.  ``TENANT=SECONDS`` is the time for the
         requests of one tenant, for example ``14400, example=3600``.  ``0``
         sets no limit.''', shown='0')
+    capacity_timeout: float = option(86400.0, '''
+        If the cloud reports for this time that it lacks the capacity for a
+        label, requests that only this provider could serve fail instead of
+        waiting for it.  The time is the sum of the pauses between launches
+        that fail, since a node of the label was last there.  ``0`` sets no
+        limit.''', unit='seconds', least=0)
+    capacity_errors: int = option(10, '''
+        The number of launches in a row that must fail for lack of capacity
+        before ``capacity_timeout`` applies.''', unit='launches', least=1)
     call_timeout: float = option(600.0, '''
         The time-out of a driver's call, usually to its cloud.''',
         unit='seconds', least=0.001)

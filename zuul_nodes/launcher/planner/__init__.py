@@ -8,6 +8,7 @@ from zuul_nodes.launcher.planner.capacity import (
     LAST,
     Shortage,
 )
+from zuul_nodes.launcher.planner.capacityerrors import CapacityErrors
 from zuul_nodes.launcher.planner.decisions import Host, Slot
 from zuul_nodes.launcher.planner.limits import (
     getSlotProblem,
@@ -25,6 +26,7 @@ from zuul_nodes.launcher.planner.surroundings import Surroundings
 __all__ = [
     'ENDED_STATES',
     'LAST',
+    'CapacityErrors',
     'Grant',
     'Host',
     'Impossible',

@@ -7,7 +7,7 @@ from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
-from zuul_nodes.launcher.planner.pauses import Pauses
+from zuul_nodes.launcher.planner.pauses import Pauses, Subject
 from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
 from zuul_nodes.launcher.providers import describeUnhandled, isGiven
 
@@ -18,12 +18,15 @@ class Blockers:
     :param capacity: knows the quota of nodes.
     :param pauses: of providers and labels.
     :param surroundings: of the planner.
+    :ivar refusals: label at a provider -> why it lacks capacity for so long
+        that no request waits for it.
     """
 
     def __init__(self, capacity: Capacity, pauses: Pauses,
                  surroundings: Surroundings) -> None:
         self.capacity = capacity
         self.pauses = pauses
+        self.refusals: dict[Subject, str] = {}
         self.canUse = surroundings.canUse
         self.isHandled = surroundings.isHandled
         self.handles = surroundings.handles
@@ -55,6 +58,9 @@ class Blockers:
             if it can."""
         if not self.canUse(request, provider, label_name):
             return 'has no image for the label'
+        if reason := self.refusals.get(
+                Subject(provider.canonical_name, label_name)):
+            return f'is paused: {reason}'
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
                     provider, label_name) is None):

@@ -71,6 +71,8 @@ State = ProviderNode.State
 # States in which no request can use a node any more.
 ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
                 State.DEREGISTER, State.USED)
+# States of nodes that were never used.
+NEW_STATES = (*ProviderNode.CREATE_STATES, State.FAILED, State.TEMPFAILED)
 # Ranks behind those of all requests: of nodes without a request, of
 # reservations for such nodes, and the end.
 LAST, MISSING, END = ((math.inf, number) for number in range(3))
@@ -207,6 +209,16 @@ class Capacity:
     def getKind(self, node_id: str) -> Kind | None:
         """:return: the Kind of a node that any request may get, or None."""
         return self._entries.get(node_id, NOTHING).kind
+
+    def hasLaunched(self, name: str, label_name: str | None) -> bool:
+        """
+        :param name: canonical name of a provider.
+        :return: whether it has nodes of a label whose launch has succeeded.
+        """
+        return any(
+            entry.node is not None and entry.node.provider == name
+            and entry.node.label == label_name and hasLaunched(entry.node)
+            for entry in self._entries.values())
 
     def getUsers(self, key: Key) -> set[str]:
         """:return: set of the names of providers that a key limits."""
@@ -647,6 +659,11 @@ class Capacity:
             self._claimed[request_id].discard(node_id)
             if not self._claimed[request_id]:
                 del self._claimed[request_id]
+
+
+def hasLaunched(node: ProviderNode) -> bool:
+    """:return: whether the launch of a node has succeeded."""
+    return node.state not in NEW_STATES
 
 
 def _getAge(node: ProviderNode) -> tuple[int, str]:

@@ -343,6 +343,29 @@ class Planner:
             self._pauses.end(subject)
             self.capacity.changed.add(subject.provider)
 
+    def refuse(self, subject: Subject, reason: str) -> None:
+        """Have no request wait for a label at a provider.
+
+        :param reason: for users.
+        """
+        with self._change():
+            self.blockers.refusals[subject] = reason
+            self._renew({subject.provider})
+
+    def admit(self, subject: Subject) -> None:
+        """End what :meth:`refuse` has begun."""
+        if subject not in self.blockers.refusals:
+            return
+        with self._change():
+            if self.blockers.refusals.pop(subject, None):
+                self._renew({subject.provider})
+
+    def hasLaunched(self, subject: Subject) -> bool:
+        """:return: whether there are nodes of a label at a provider whose
+            launch has succeeded."""
+        with self._lock:
+            return self.capacity.hasLaunched(*subject)
+
     def getPause(self, subject: Subject) -> float:
         """:return: for how many seconds more a provider or a label is paused
             at the most; 0 if it is not."""

@@ -6,6 +6,10 @@ import logging
 import threading
 import time
 
+from zuul.model import ProviderNode
+
+from zuul_nodes.launcher.planner.capacity import hasLaunched
+from zuul_nodes.launcher.planner.capacityerrors import CapacityErrors
 from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Planner
 from zuul_nodes.launcher.providers import Failure
@@ -20,6 +24,7 @@ class Supply:
     :param backoff: of the providers.
     :param capacityChanged: called when there may be capacity for min-ready
         nodes.
+    :param capacity_errors: of labels at providers.
     :param noteChange: called after each change.
     """
 
@@ -27,11 +32,13 @@ class Supply:
 
     def __init__(self, planner: Planner, queue: WorkQueue, backoff: Backoff,
                  capacityChanged: Callable[[], object],
+                 capacity_errors: CapacityErrors,
                  noteChange: Callable[[], object] = lambda: None) -> None:
         self.planner = planner
         self.queue = queue
         self.backoff = backoff
         self.capacityChanged = capacityChanged
+        self.capacity_errors = capacity_errors
         self.noteChange = noteChange
         # Provider -> labels with a temporary failure since the last success.
         self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
@@ -55,7 +62,9 @@ class Supply:
 
         A lack of quota concerns all labels of the provider, a lack of capacity
         the label alone.  Of a temporary failure, the cause is unknown: it is
-        the label's until a second label of the provider fails, too.
+        the label's until a second label of the provider fails, too.  During
+        the pause of a label that lacks capacity for too long, requests do not
+        wait for it.
 
         :param provider: canonical name.
         :param label: of the node that was not launched.
@@ -80,10 +89,25 @@ class Supply:
             pause = self.backoff.noteFailure(subject)
             self.planner.pause(
                 subject, time.monotonic() + pause, reason, failure)
+            if failure is Failure.CAPACITY:
+                self._noteCapacityError(subject, pause, reason)
         self.log.info('Pausing %s for %.1f seconds: %s',
                       subject, pause, reason)
         self.queue.addAfter(('provider', subject), pause)
         self.noteChange()
+
+    def _noteCapacityError(self, subject: Subject, pause: float,
+                           reason: str) -> None:
+        row = self.capacity_errors.note(subject, pause)
+        if row is None:
+            return
+        if self.planner.hasLaunched(subject):
+            # The capacity is in use, and comes back.
+            self.capacity_errors.clear(subject)
+            return
+        self.planner.refuse(subject, (
+            f'{row.errors} launches in a row, over {row.seconds:.0f} seconds '
+            f'(capacity_timeout), have found no capacity: {reason}'))
 
     def noteSuccess(self, provider: str, label: str) -> None:
         """Note a successful launch: the next pause of the provider and of the
@@ -91,6 +115,16 @@ class Supply:
         for subject in Subject(provider), Subject(provider, label):
             self.backoff.clear(subject)
         self._unreachable.pop(provider, None)
+        self._noteCapacity(Subject(provider, label))
+
+    def noteRemoval(self, node: ProviderNode) -> None:
+        """:param node: that is gone, in its last known state."""
+        if hasLaunched(node):
+            self._noteCapacity(Subject(node.provider, node.label))
+
+    def _noteCapacity(self, subject: Subject) -> None:
+        self.capacity_errors.clear(subject)
+        self.planner.admit(subject)
 
     def reconcile(self, subject: Subject) -> None:
         """End the pause of a provider or of a label, if it is over."""
@@ -98,6 +132,8 @@ class Supply:
             # This is the end of an earlier pause.
             self.queue.addAfter(('provider', subject), left)
             return
+        # Whether there is capacity now, only an attempt can tell.
+        self.planner.admit(subject)
         self.planner.resume(subject)
         self.capacityChanged()
         self.noteChange()

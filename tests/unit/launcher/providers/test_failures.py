@@ -17,6 +17,7 @@ from tests.fixtures.racks import (
     randomText,
 )
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
+from zuul_nodes import requestnotes
 from zuul_nodes.drivers import CapacityError, PermanentError
 from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.providers.failures import Failure, classify, describe
@@ -241,6 +242,61 @@ def test_pause_of_a_provider_ends_by_itself(steps, racks):
     racks.errors['one'] = [QuotaException('full')] * 3
     assert steps.servedBy(steps.addRequest('big')) == ['one']
     assert racks.created == ['one'] * 4
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=0.05,
+    capacity_errors=4, capacity_timeout=0.01)
+def test_request_fails_when_capacity_never_comes(steps, racks):
+    """The next request is tried again, and is served if there is some."""
+    steps.setLayout(cloud('one', 'two', labels='[big]'))
+    racks.errors['one'] = racks.errors['two'] = CapacityError(
+        'No valid host was found')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    reason = requestnotes.getReason(request)
+    for name in ('one', 'two'):
+        assert racks.created.count(name) >= 4
+        assert re.search(
+            f'{name} is paused: [0-9]+ launches in a row, over [0-9]+ seconds '
+            r'\(capacity_timeout\), have found no capacity: '
+            'No valid host was found', reason)
+    racks.errors.clear()
+    steps.runUntil(lambda: not steps.planner.blockers.refusals)
+    steps.serve(steps.addRequest('big'))
+    steps.endAll(racks)
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=0.05,
+    capacity_errors=2, capacity_timeout=0.01)
+@pytest.mark.parametrize('error', [
+    QuotaException('full'), ConnectionError('reset')])
+def test_other_failures_do_not_count_as_lack_of_capacity(
+        steps, racks, error):
+    steps.setLayout(cloud('one', labels='[big]'))
+    racks.errors['one'] = [error] * 8
+    steps.serve(steps.addRequest('big'))
+    assert len(racks.created) == 9
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=0.05,
+    capacity_errors=3, capacity_timeout=0.01)
+def test_request_waits_while_nodes_have_the_capacity(steps, racks):
+    steps.setLayout(cloud('one', labels='[big]'))
+    first = steps.addRequest('big')
+    steps.serve(first)
+    racks.errors['one'] = CapacityError('No valid host was found')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: len(racks.created) == 10)
+    assert not isDone(request)
+    # The job of the first is done, and another cloud user takes its machine.
+    finish(steps, first)
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert len(racks.created) >= 12
 
 
 def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
