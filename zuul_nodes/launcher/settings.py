@@ -163,7 +163,8 @@ class Settings:
         A request that still waits for nodes after this time fails, and says
         what it has waited for.  ``TENANT=SECONDS`` is the time for the
         requests of one tenant, for example ``14400, example=3600``.  ``0``
-        sets no limit.''', shown='0')
+        sets no limit.  Labels may have a ``request-timeout`` of their own.
+        ''', shown='0')
     capacity_timeout: float = option(86400.0, '''
         If the cloud reports for this time that it lacks the capacity for a
         label, requests that only this provider could serve fail instead of

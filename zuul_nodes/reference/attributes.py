@@ -51,6 +51,11 @@ DOCS = {
         ready, without a request for them.""",
     ('label', 'node-attributes'): """Properties of nodes for jobs, name ->
         text: ``nodepool.node_properties`` of a host.""",
+    ('label', 'request-timeout'): """Seconds after which a request fails that
+        still waits for a node with this label; ``0`` for no limit.  It
+        overrides ``request_timeout`` of the launcher.  If providers have
+        different values, or a request has several labels, the shortest time
+        counts.""",
 }
 
 

@@ -27,6 +27,7 @@ from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
     LABEL_ALONE,
     OF_A_NODE,
+    OF_A_REQUEST,
     OF_ANY_IMAGE,
     PRIORITY,
     PROVIDER_ALONE,
@@ -101,8 +102,10 @@ class Flattening:
                   'flavors': [*flavors.values(), *self._getMadeUp('flavor')]}
         Validation(self, config).run()
         for label in labels:
-            if own := self.own[label['name']]:
-                label[OWN] = own
+            own = self.own[label['name']]
+            if hashed := {name: own[name]
+                          for name in own.keys() - OF_A_REQUEST}:
+                label[OWN] = hashed
         return config
 
     def finish(self, config):
@@ -121,8 +124,10 @@ class Flattening:
             of_provider[PRIORITY] = priority
         for label in config['labels']:
             label.update(self.alone[label['name']])
-            if of_provider:
-                label.setdefault(OWN, {}).update(of_provider)
+            own = self.own[label['name']]
+            if added := of_provider | {
+                    name: own[name] for name in own.keys() & OF_A_REQUEST}:
+                label.setdefault(OWN, {}).update(added)
 
     def resolve(self, label):
         """Find every setting that applies to the nodes of a label.
@@ -280,7 +285,8 @@ class Flattening:
             name: value for name in OF_A_NODE & values.keys()
             if (value := values[name]) != self.parts.settings.get(name, ...)}
         self.own[part.name] = {
-            key: value for key, value in own.items() if value}
+            key: value for key, value in own.items()
+            if value or value == 0}
         return label
 
     def _getAttributes(self, config, kind):

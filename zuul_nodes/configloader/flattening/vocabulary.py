@@ -7,7 +7,12 @@ import hashlib
 import voluptuous as vs
 
 from zuul_nodes.configloader.flattening.spellings import getSpellings
-from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, beStrict, beStrictOf
+from zuul_nodes.drivers import (
+    LABEL_OF_ANY_DRIVER,
+    REQUEST_TIMEOUT,
+    beStrict,
+    beStrictOf,
+)
 
 # The keys that identify an object, as opposed to its attributes.
 STRUCTURE = {
@@ -46,6 +51,8 @@ PRIORITY = 'priority'
 PROVIDER_ALONE = {PRIORITY: _checkPriority}
 # Attributes of a provider that a label may set as well.
 OF_A_NODE = frozenset({'launch-timeout'})
+# Attributes of a label that concern requests alone: a change replaces no node.
+OF_A_REQUEST = frozenset({REQUEST_TIMEOUT})
 # The number of valid parts of each kind that a validator remembers.
 REMEMBERED = 10_000
 # Zuul accepts these on the stanza of any image.

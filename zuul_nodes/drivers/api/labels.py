@@ -11,6 +11,8 @@ field for these, so the flat configuration of such a label has an entry
     names of availability zones; each node is in one of them,
 ``node-attributes``, ``dynamic-tags``
     dictionaries as :mod:`nodeattributes` and :mod:`tags` describe them,
+``request-timeout``
+    seconds that requests wait for such a node; 0 for no limit,
 ``section``
     ``name``, the canonical name of the section that the provider is
     attached to, and ``limits``, the quota that all of that section's
@@ -32,11 +34,13 @@ from zuul.provider import BaseProvider, BaseProviderLabel
 # The entry in the configuration of a label, and the attribute of the label.
 OWN = 'zuul_nodes'
 DEFAULT_PRIORITY = 100
+REQUEST_TIMEOUT = 'request-timeout'
 # Maximum number of nodes on one machine.
 MOST_SLOTS = 1000
 # Keys that do not change the provider that creates a node.
 _OF_NO_VIEW = frozenset({
-    'section', 'priority', 'node-attributes', 'dynamic-tags'})
+    'section', 'priority', 'node-attributes', 'dynamic-tags',
+    REQUEST_TIMEOUT})
 
 Zone = TypeVar('Zone', str, None, str | None)
 
@@ -55,6 +59,15 @@ def getPriority(label: BaseProviderLabel) -> int:
     :return: the priority of its provider: the smallest comes first.
     """
     return getOwn(label).get('priority', DEFAULT_PRIORITY)
+
+
+def getRequestTimeout(label: BaseProviderLabel) -> int | None:
+    """
+    :param label: of any driver.
+    :return: the maximum seconds that a request waits for such a node; 0 for no
+        limit, None if the label does not say it.
+    """
+    return getOwn(label).get(REQUEST_TIMEOUT)
 
 
 def getZones(label: BaseProviderLabel) -> list[str]:

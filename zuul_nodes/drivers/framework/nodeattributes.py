@@ -1,8 +1,8 @@
 """Attributes that any label may have, whatever its driver.
 
-No driver's schema has these attributes; the launcher writes them to the
-records of nodes.  Tenants set them for a label, or for all nodes of a
-provider, and mappings merge as ``tags`` do.
+No driver's schema has these attributes; the launcher reads them.  Tenants set
+them for a label, or for all nodes of a provider, and mappings merge as
+``tags`` do.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,9 @@ from typing import Any
 import voluptuous as vs
 from zuul.provider import BaseProviderLabel
 
-from zuul_nodes.drivers.api.labels import getOwn
+from zuul_nodes.drivers.api.labels import REQUEST_TIMEOUT, getOwn
 from zuul_nodes.drivers.api.tags import DYNAMIC_TAGS, checkDynamicTags
+from zuul_nodes.drivers.framework.numbers import beStrictOf
 
 NODE_ATTRIBUTES = 'node-attributes'
 # A label has this attribute itself; Zuul selects executors by it.
@@ -81,4 +82,5 @@ def getNodeAttributes(label: BaseProviderLabel) -> dict[str, str]:
 
 # Attribute -> its validator.
 LABEL_OF_ANY_DRIVER: dict[str, Callable[[Any], Any]] = {
-    NODE_ATTRIBUTES: checkNodeAttributes, DYNAMIC_TAGS: checkDynamicTags}
+    NODE_ATTRIBUTES: checkNodeAttributes, DYNAMIC_TAGS: checkDynamicTags,
+    REQUEST_TIMEOUT: beStrictOf(REQUEST_TIMEOUT, vs.Any(None, int))}

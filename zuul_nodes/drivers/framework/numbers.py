@@ -45,6 +45,7 @@ BOUNDS = {
     'min-ready': COUNT,
     'min-retention-time': AGE,
     'port-cleanup-interval': AGE,
+    'request-timeout': TIMEOUT,
     'retain-count': Bound(1, 1000),
     'slots': Bound(0, MOST_SLOTS),
     'snapshot-expiration': AGE,

@@ -130,7 +130,7 @@ class RequestReconciler:
     def _plan(self, request, log):
         if not self._hasLayout(request):
             self._unread.add(request.uuid)
-            self._limitWait(request, UNREAD, log)
+            self._waitForLayout(request, log)
             return
         if self._unread:
             self.planner.planInOrder(lambda: [request, *self._popRead()])
@@ -142,7 +142,11 @@ class RequestReconciler:
         elif self.layouts.isCertain(request.tenant_name):
             self._end(request, State.FAILED, log, decision.reason)
         else:
-            self._limitWait(request, UNREAD, log)
+            self._waitForLayout(request, log)
+
+    def _waitForLayout(self, request, log):
+        if not self._limitWait(request, UNREAD, log):
+            self.waits.noteUnplanned(request, UNREAD, log)
 
     def _popRead(self):
         """:return: yields the requests whose layout has been read since they
@@ -173,14 +177,15 @@ class RequestReconciler:
             self._limitWait(request, decision.reason, log)
 
     def _limitWait(self, request, reason, log):
-        """Fail a request that has waited for too long, or log why it waits.
+        """Fail a request that has waited for too long.
+
+        :return: whether it has failed.
         """
         timeout = self.waits.findTimeout(request)
-        if timeout is None:
-            self.waits.logReason(request.uuid, reason, log)
-        else:
+        if timeout is not None:
             self._end(request, State.FAILED, log, (
                 f'{reason}; waited {timeout:g} seconds (request_timeout)'))
+        return timeout is not None
 
     def _watchUnhandled(self, request, reason, log):
         """Fail a request that has waited too long for a launcher of its

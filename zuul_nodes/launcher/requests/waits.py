@@ -1,10 +1,12 @@
 """Tells why requests wait, and limits their wait for a launcher."""
 
+import collections
 import logging
 import math
 import time
 
 from zuul_nodes import waits
+from zuul_nodes.drivers import getRequestTimeout
 
 REASONS = ('reasons', '')
 
@@ -22,6 +24,8 @@ class RequestWaits:
         that handles a connection that it needs.
     :ivar dict unhandled: uuid of a request -> when it was first seen waiting
         for a launcher, by the monotonic clock.
+    :ivar dict unplanned: uuid of a request that the planner does not know yet
+        -> its tenant and why it waits.
     """
 
     log = logging.getLogger('zuul.nodes.requests')
@@ -39,13 +43,24 @@ class RequestWaits:
         self.timeouts = settings.request_timeout
         self._reasons = {}
         self.unhandled = {}
+        self.unplanned = {}
 
     def noteWait(self, request, reason, log):
-        """Log why a request waits, and queue the checks of its reason."""
+        """Log why a request waits for capacity, and queue the checks of its
+        reason."""
+        self.unplanned.pop(request.uuid, None)
+        self._noteReason(request, reason, log)
+        self.tellDemand()
+
+    def noteUnplanned(self, request, reason, log):
+        """Log and record why a request is not planned yet."""
+        self.unplanned[request.uuid] = request.tenant_name, reason
+        self._noteReason(request, reason, log)
+
+    def _noteReason(self, request, reason, log):
         self.logReason(request.uuid, reason, log)
         self.queue.addAt(REASONS, max(
             time.monotonic() + self.delay, self._recorded + self.interval))
-        self.tellDemand()
 
     def logReason(self, request_id, reason, log):
         """Log why a request waits, if the reason is new."""
@@ -61,8 +76,13 @@ class RequestWaits:
         :param remembers: called with the uuid of a request; returns whether
             the request still waits.
         """
-        found = self.planner.getWaits()
-        for lines in found.values():
+        found = collections.defaultdict(list)
+        for request_id, (tenant_name, reason) in self.unplanned.copy().items():
+            # Its rank is not known: none is ahead.
+            found[tenant_name].append((reason, [request_id]))
+        for tenant_name, lines in self.planner.getWaits().items():
+            # What the planner knows by now is what readers take.
+            found[tenant_name] += lines
             for line in lines:
                 if remembers(line.request_ids[0]):
                     self.logReason(line.request_ids[0], line.reason, self.log)
@@ -96,7 +116,7 @@ class RequestWaits:
         :return: the time-out in seconds if the request has waited for longer;
             None if not, then it is queued for the end of the time.
         """
-        timeout = self.timeouts.get(request.tenant_name)
+        timeout = self._getTimeout(request)
         if timeout is None:
             return None
         left = request.request_time + timeout - time.time()
@@ -105,6 +125,20 @@ class RequestWaits:
             return None
         return timeout
 
+    def _getTimeout(self, request):
+        """:return: the shortest time-out for a label of a request; None if no
+            label has one."""
+        providers = self.planner.scope.by_tenant.get(
+            request.tenant_name, {}).values()
+        found = []
+        for name in set(request.labels):
+            own = [timeout for provider in providers
+                   if (label := provider.labels.get(name))
+                   and (timeout := getRequestTimeout(label)) is not None]
+            found += own or [self.timeouts.get(request.tenant_name)]
+        return min(filter(None, found), default=None)
+
     def forget(self, request_id):
         self._reasons.pop(request_id, None)
+        self.unplanned.pop(request_id, None)
         self.unhandled.pop(request_id, None)

@@ -4,7 +4,12 @@ import pytest
 
 from tests.unit.configloader.levels import PLACE, load
 from zuul_nodes.configloader.errors import AttributeValueError
-from zuul_nodes.drivers import forNode, getNodeAttributes, getOwn
+from zuul_nodes.drivers import (
+    forNode,
+    getNodeAttributes,
+    getOwn,
+    getRequestTimeout,
+)
 
 ATTRIBUTES = ('node-attributes', 'dynamic-tags')
 
@@ -67,6 +72,39 @@ def test_jobs_get_no_more_than_there_is():
     label = load(label={'node-attributes': {'a': 'b'}}).labels['node']
     getNodeAttributes(label)['c'] = 'd'
     assert getNodeAttributes(label) == {'a': 'b'}
+
+
+@pytest.mark.parametrize('value', [60, 0])
+def test_time_for_requests_replaces_no_nodes(value):
+    before, after = load(), load(label={'request-timeout': value})
+    assert getRequestTimeout(before.labels['node']) is None
+    assert getRequestTimeout(after.labels['node']) == value
+    assert getRequestTimeout(after.labels['neighbour']) is None
+    assert getHash(before) == getHash(after)
+    assert forNode(after, 'node', '') is after
+
+
+def test_nearest_level_says_the_time_for_requests():
+    provider = load(
+        section={'request-timeout': 1, 'label-defaults': {
+            'request-timeout': 9}},
+        provider={'request-timeout': 2},
+        **{'label in provider': {'request-timeout': 3}})
+    assert [getRequestTimeout(provider.labels[name])
+            for name in ('node', 'neighbour')] == [3, 2]
+    provider = load(section={'label-defaults': {'request-timeout': 9}})
+    assert getRequestTimeout(provider.labels['node']) == 9
+    # Zuul would refuse to read it.
+    assert 'request-timeout' not in provider.config['label-defaults']
+
+
+@pytest.mark.parametrize('value', [-1, True, 1.5, '60', 604801])
+def test_times_for_requests_that_are_none(value):
+    with pytest.raises(AttributeValueError, match=(
+            r'has an invalid value for "request-timeout": '
+            r'.*expected (a whole number of seconds from 0 to 604800|a number)'
+            r'.*It is set by the label ')):
+        load(label={'request-timeout': value})
 
 
 @pytest.mark.parametrize('value, message', [

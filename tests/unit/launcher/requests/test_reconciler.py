@@ -1,6 +1,7 @@
 """Requests that others change, or have left half way."""
 
 import logging
+import math
 import time
 
 import pytest
@@ -63,6 +64,45 @@ def test_request_fails_when_it_has_waited_too_long(steps, racks):
     steps.run()
     assert not isDone(patient)
     assert not isDone(young)
+
+
+@pytest.mark.settings(request_timeout=3600)
+@pytest.mark.parametrize('labels, age, is_over', [
+    # The launcher's.
+    (['plain'], 3500, False),
+    (['plain'], 3700, True),
+    # Its own.
+    (['short'], 50, False),
+    (['short'], 70, True),
+    (['endless'], 3700, False),
+    # The shortest counts, also of providers.
+    (['endless', 'plain'], 3700, True),
+    (['plain', 'short'], 70, True),
+    (['several'], 70, True),
+])
+def test_labels_have_times_of_their_own(steps, racks, labels, age, is_over):
+    text = cloud('one', 'two', labels='[plain, short, endless, several]')
+    text = text.replace('label: {name: big', 'label: {name: plain')
+    text = text.replace(
+        'label: {name: other', 'label: {name: short, request-timeout: 60')
+    text += '''
+- label: {name: endless, image: debian, flavor: small, request-timeout: 0}
+- label: {name: several, image: debian, flavor: small, request-timeout: 7200}
+'''
+    text = text.replace('several]', (
+        '{name: several, request-timeout: 60}]'), 1)
+    steps.setLayout(text)
+    for name in ('one', 'two'):
+        steps.planner.pause(
+            Subject(steps.getProvider(name).canonical_name), math.inf, 'full')
+    request = steps.addRequest(*labels, request_time=time.time() - age)
+    if is_over:
+        steps.runUntil(lambda: isDone(request))
+        assert '(request_timeout)' in requestnotes.getReason(request)
+    else:
+        steps.waitForReason(request)
+        steps.run()
+        assert not isDone(request)
 
 
 def test_record_of_a_failed_request_says_why(steps):

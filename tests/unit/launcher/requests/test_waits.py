@@ -1,9 +1,11 @@
 """Records of why requests wait, for those who cannot read the log."""
 
 import pytest
+from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.racks import cloud, finish, isDone
 from zuul_nodes import waits
+from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 pytestmark = pytest.mark.settings(reason_delay=0, reason_interval=0.02)
 ONE = cloud('one', resource_limits='{instances: 1}')
@@ -46,6 +48,29 @@ def test_a_tenant_reads_of_its_own_requests_only(steps, racks):
     for tenant, request in waiting.items():
         steps.runUntil(lambda tenant=tenant: read(steps, tenant))
         assert read(steps, tenant).keys() == {request.uuid}
+
+
+@pytest.mark.parametrize('has_room', [True, False])
+def test_request_whose_layout_is_not_read_yet(steps, racks, has_room):
+    steps.setLayout(ONE)
+    if not has_room:
+        steps.serve(steps.addRequest('big'))
+    with tenant_write_lock(steps.zk_client, 'tenant'):
+        steps.writeLayout(cloud('one', resource_limits='{instances: 1}'))
+        requests = [steps.addRequest('big') for _ in range(2)]
+        steps.runUntil(lambda: len(read(steps)) == 2)
+        # None of them is ahead of the other as far as is known.
+        assert [read(steps)[each.uuid] for each in requests] == [
+            (UNREAD, 0, each.uuid) for each in requests]
+    if has_room:
+        steps.serve(requests[0])
+        finish(steps, requests[0])
+        steps.serve(requests[1])
+        steps.runUntil(lambda: not read(steps))
+    else:
+        steps.runUntil(lambda: [
+            read(steps)[each.uuid].reason for each in requests]
+            == [REASON] * 2)
 
 
 @pytest.mark.crash
