@@ -261,8 +261,9 @@ class Settings:
         Interval between searches for idle nodes to reclaim while a request
         waits for capacity.''')
     leaving_time: float = internal(60.0, '''
-        A node whose deletion takes longer may be stuck: requests do not wait
-        for its capacity.''')
+        A node whose deletion takes longer may be stuck, and so may be a static
+        machine that does not answer for longer: requests do not wait for its
+        capacity.''')
     min_ready_interval: float = internal(0.05, '''
         Minimum interval between counts of the min-ready nodes.''')
     min_ready_pause: float = internal(2.0, '''

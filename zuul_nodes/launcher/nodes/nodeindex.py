@@ -48,8 +48,8 @@ class NodeIndex:
         self.facts = {}
         self.assigned = collections.defaultdict(set)
         self._numbers = collections.Counter()
-        # Id of a node that is being deleted -> since when, by the monotonic
-        # clock.
+        # Id of a node that is being deleted, or of a static one that has
+        # failed -> since when, by the monotonic clock.
         self._leaving = {}
         # Several threads report nodes.
         self._lock = threading.Lock()
@@ -94,8 +94,9 @@ class NodeIndex:
 
     def getStuck(self, timeout):
         """
-        :param float timeout: seconds after which a deletion counts as stuck.
-        :return: a set of the ids of the nodes whose deletion is stuck.
+        :param float timeout: seconds after which a node counts as stuck.
+        :return: a set of the ids of the nodes that are being deleted, or have
+            not answered, for longer.
         """
         latest = time.monotonic() - timeout
         with self._lock:
@@ -121,7 +122,8 @@ class NodeIndex:
             self._numbers[new.kind] += 1
         if new.state in ENDED_STATES:
             self._leaving.setdefault(node_id, time.monotonic())
-        else:
+        elif new.state != State.REBUILDING:
+            # A static node that is tried again has not answered yet.
             self._leaving.pop(node_id, None)
 
 

@@ -95,7 +95,9 @@ class Blockers:
     def getPause(self, provider: BaseProvider, label_name: str) -> str | None:
         """:return: why a provider cannot launch a node now; None if it can."""
         if isGiven(provider.driver):
-            return 'no node is free'
+            held = self.capacity.countHeldOf(provider, label_name)
+            return 'no node is free' + (
+                f'; {held} on hold or not answering' if held else '')
         if pause := self.pauses.get(provider.canonical_name, label_name):
             return f'is paused: {pause.reason}'
         if not self.isMaking(provider):

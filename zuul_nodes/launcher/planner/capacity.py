@@ -26,6 +26,7 @@ from zuul_nodes.launcher.planner.limits import (
     Key,
     Limits,
     exceeds,
+    getEntryNames,
     getLabelKey,
     getProviderQuota,
     getSlots,
@@ -71,6 +72,9 @@ State = ProviderNode.State
 # States in which no request can use a node any more.
 ENDED_STATES = (State.FAILED, State.TEMPFAILED, State.OUTDATED,
                 State.DEREGISTER, State.USED)
+# States of nodes that may be stuck; between two of its failures, a static
+# machine is tried again.
+STUCK_STATES = (*ENDED_STATES, State.REBUILDING)
 # States of nodes that were never used.
 NEW_STATES = (*ProviderNode.CREATE_STATES, State.FAILED, State.TEMPFAILED)
 # Ranks behind those of all requests: of nodes without a request, of
@@ -161,8 +165,8 @@ class Capacity:
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
         self._spare: collections.Counter[tuple[str, str]] = (
             collections.Counter())
-        # Uuid of a machine with nodes that a user holds, or whose deletion is
-        # stuck -> what it uses.
+        # Uuid of a machine with nodes that a user holds, or that are stuck ->
+        # what it uses.
         self._held: dict[str, Charges] = {}
         self._stuck: Collection[str] = ()
         # Keys of which a waiting request lacks capacity.
@@ -529,7 +533,7 @@ class Capacity:
         } if provider and provider.nodes else set()
 
     def setStuck(self, node_ids: Collection[str]) -> None:
-        """:param node_ids: of the nodes whose deletion is stuck."""
+        """:param node_ids: as of :meth:`.Planner.setStuck`."""
         changed = set(node_ids).symmetric_difference(self._stuck)
         self._stuck = node_ids
         for node in map(self.getNode, changed):
@@ -537,18 +541,24 @@ class Capacity:
                 self._noteHolds(node.main_node_id or node.uuid)
 
     def countHeld(self, machine_id: str) -> int:
-        """:return: how many nodes of a machine users hold, or cannot be
-            deleted."""
+        """:return: how many nodes of a machine users hold, or are stuck."""
         node = self.getNode(machine_id)
         return 0 if node is None else sum(
             each is not None and (
                 each.state == State.HOLD
-                or (each.uuid in self._stuck and each.state in ENDED_STATES))
+                or (each.uuid in self._stuck and each.state in STUCK_STATES))
             for each in (node, *map(self.getNode, node.subnodes)))
+
+    def countHeldOf(self, provider: BaseProvider, label_name: str) -> int:
+        """:return: how many static machines with a label are of no use now.
+        """
+        return sum(
+            label_name in getEntryNames(provider.nodes[machine_id], provider)
+            for machine_id in self._held.keys() & provider.nodes.keys())
 
     def _noteHolds(self, machine_id: str) -> None:
         """What a machine with a held node uses comes back when a user says
-        so, or never; what one uses that cannot be deleted, too."""
+        so, or never; what one uses that is stuck, too."""
         new = (self._entries[machine_id].charges
                if self.countHeld(machine_id) else None)
         old = self._held.get(machine_id)

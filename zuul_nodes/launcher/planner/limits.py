@@ -9,7 +9,7 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping
 import logging
 import time
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from zuul.provider import BaseProvider, BaseProviderLabel
 
@@ -69,6 +69,15 @@ def getSlotProblem(label: BaseProviderLabel) -> str | None:
         return None
     return (f'"slots" of label {label.name} are {label.slots}, {MOST_SLOTS} '
             'are the most')
+
+
+def getEntryNames(entry: Any, provider: BaseProvider) -> tuple[str, ...]:
+    """
+    :param entry: a static node of a provider.
+    :return: the label of its nodes, and all aliases.
+    """
+    return (entry.label, *(entry.aliases or ()),
+            *provider.labels[entry.label].aliases)
 
 
 def getProviderQuota(charges: Charges) -> dict[str, float]:

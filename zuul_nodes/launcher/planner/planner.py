@@ -271,7 +271,8 @@ class Planner:
 
     def setStuck(self, node_ids: Collection[str]) -> None:
         """:param node_ids: of the nodes that are being deleted for so long
-            that they may never go."""
+            that they may never go, and of static ones that have not answered
+            for so long."""
         with self._change():
             self.capacity.setStuck(node_ids)
 

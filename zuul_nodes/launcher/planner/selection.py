@@ -32,6 +32,7 @@ from zuul_nodes.launcher.planner.limits import (
     Key,
     Limits,
     findExceeded,
+    getEntryNames,
     getLabelKey,
     getProviderQuota,
     getSlotProblem,
@@ -332,7 +333,7 @@ class Ever:
             (getattr(entry, 'machine', entry.node_id), number)
             for entry in sorted(provider.nodes.values(),
                                 key=lambda entry: len(entry.aliases or ()))
-            if want.label_name in _getNames(entry, provider)
+            if want.label_name in getEntryNames(entry, provider)
             and not getSlotProblem(provider.labels[entry.label])
             for number in range((getattr(entry, 'slots', None) or getSlots(
                 provider.labels[entry.label]))
@@ -519,8 +520,3 @@ class Now:
                 for node_id in self._getFree(provider, label_name, number)}
         return -len(free), sum(
             self.getKind(node_id).order for node_id in free)
-
-
-def _getNames(entry: Any, provider: BaseProvider) -> tuple[str, ...]:
-    return (entry.label, *(entry.aliases or ()),
-            *provider.labels[entry.label].aliases)

@@ -72,3 +72,19 @@ def test_a_node_that_is_stuck_does_not_count_as_leaving():
     index.note('a', makeNode(state=State.OUTDATED))
     assert index.getLeaving(1000) == {'one'}
     assert index.getLeaving(0) == set()
+
+
+def test_a_static_machine_that_fails_again_and_again_is_stuck():
+    """Attempts to reach it change nothing, until one succeeds."""
+    index = NodeIndex()
+    for state, is_stuck in (
+            (State.REGISTERING, False), (State.FAILED, True),
+            (State.REBUILDING, True), (State.FAILED, True),
+            (State.REBUILDING, True), (State.READY, False),
+            (State.USED, True), (State.READY, False)):
+        index.note('a', makeNode(state=state))
+        assert index.getStuck(0) == ({'a'} if is_stuck else set())
+        assert index.getStuck(1000) == set()
+    index.note('a', makeNode(state=State.FAILED))
+    index.note('a', None)
+    assert index.getStuck(0) == set()

@@ -294,3 +294,34 @@ def test_launcher_does_not_connect_to_a_local_node(steps, checks, listen):
     assert node.connection_type == 'local'
     assert not node.connection_port
     assert listener.isQuiet()
+
+
+@pytest.mark.settings(liveness_timeout=3, reclaim_interval=0.05)
+def test_large_request_keeps_nothing_idle_while_a_machine_is_dead(
+        steps, makeHost, jump):
+    """It is served when the machine answers again."""
+    hosts = [makeHost(), makeHost()]
+    steps.setLayout(checkedStaticNodes(*(host.port for host in hosts)))
+    waitForReady(steps, 2)
+    running, (used,) = steps.serveNew('big')
+    dead, = (host for host in hosts if host.port != used.connection_port)
+    dead.stop()
+    failed, = (node for node in steps.nodes() if node is not used)
+    # It is found out by a request, which waits for the other machine then.
+    first = steps.addRequest('big')
+    steps.runUntil(lambda: failed.state == State.FAILED)
+    finish(steps, running)
+    steps.serve(first)
+    large, small = steps.addRequest('big', 'big'), steps.addRequest('big')
+    finish(steps, first)
+    steps.runUntil(lambda: not used.request_id and used.state == State.READY)
+    steps.runUntilWaiting(large, small)
+    change(steps.reclaim, leaving_time=0)
+    steps.runUntil(lambda: isDone(small))
+    assert not isDone(large)
+    assert '1 on hold or not answering' in (
+        steps.planner.getReason(large.uuid))
+    finish(steps, small)
+    dead.start()
+    jump(301)
+    assert set(steps.serve(large)) == {used, failed}

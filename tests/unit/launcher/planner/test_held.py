@@ -9,6 +9,7 @@ from tests.fixtures.planning import (
     Provider,
     StaticProvider,
     World,
+    assign,
     getReservations,
 )
 from zuul_nodes.launcher.planner.planner import Grant, Wait
@@ -115,3 +116,63 @@ def test_others_are_served_while_a_deletion_is_stuck():
     # It goes in the end.
     world.removeNode(node)
     assert set(getReservations(world.planner)) == {large.uuid}
+
+
+@pytest.mark.parametrize('state', [State.FAILED, State.REBUILDING])
+def test_others_are_served_while_a_static_machine_does_not_answer(state):
+    """Between two attempts, and during one."""
+    world = makeWorld('static')
+    running = world.fill(4, 'big')
+    large, _ = world.request(*['big'] * 4)
+    dead, = world.getNodes(running[0])
+    world.planner.forget(running[0].uuid)
+    assign(dead, None)
+    dead._set(state=State.FAILED)
+    world.planner.updateNode(dead)
+    # It may answer in a moment.
+    assert set(getReservations(world.planner)) == {large.uuid}
+    world.planner.setStuck({dead.uuid})
+    dead._set(state=state)
+    world.planner.updateNode(dead)
+    assert getReservations(world.planner) == {}
+    assert world.planner.getReason(large.uuid).endswith(
+        'a: no node is free; 1 on hold or not answering')
+    world.finish(running[1])
+    _, decision = world.request('big')
+    assert isinstance(decision, Grant)
+    # It answers again.
+    dead._set(state=State.READY)
+    world.planner.updateNode(dead)
+    assert set(getReservations(world.planner)) == {large.uuid}
+    assert 'not answering' not in world.planner.getReason(large.uuid)
+
+
+@pytest.mark.parametrize('state', [State.FAILED, State.REBUILDING])
+def test_no_slot_of_a_machine_that_does_not_answer_comes_back(state):
+    provider = StaticProvider('a', ['big'], ['big'])
+    for entry in provider.nodes.values():
+        entry.slots = 2
+    world = World()
+    world.setProviders(provider)
+    machines = []
+    for node_id in provider.nodes:
+        host = world.nodes[node_id]
+        slots = [world.addNode(
+            provider, 'big', State.IN_USE, main_node_id=node_id)
+            for _ in range(2)]
+        host._set(state=State.SLOT_HOST,
+                  subnodes=[slot.uuid for slot in slots])
+        world.planner.updateNode(host)
+        machines.append([host, *slots])
+    large, _ = world.request(*['big'] * 3)
+    assert set(getReservations(world.planner)) == {large.uuid}
+    for node in machines[0]:
+        node._set(state=State.FAILED)
+        world.planner.updateNode(node)
+    world.planner.setStuck({node.uuid for node in machines[0]})
+    for node in machines[0]:
+        node._set(state=state)
+        world.planner.updateNode(node)
+    assert getReservations(world.planner) == {}
+    small, _ = world.request(*['big'] * 2)
+    assert set(getReservations(world.planner)) == {small.uuid}
