@@ -196,7 +196,10 @@ class Launcher:
         self.gauges = metrics.Gauges(
             self.statsd, self.zk_client, self.api, self.image_records.uploads,
             self.layouts, {'work_queue': self.queue.length,
+                           'queue_age': self.queue.getAge,
+                           'planner_lag': self._getPlannerLag,
                            'endpoint_calls': self.pools.length,
+                           'stuck_pools': self.pools.countStuck,
                            'waiting_requests': self.planner.length})
 
     def _makeNodeParts(self):
@@ -347,6 +350,11 @@ class Launcher:
         begin = time.monotonic()
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
+
+    def _getPlannerLag(self):
+        """:return: seconds since the first event of a request that is not
+            processed yet, or since the planner is busy."""
+        return max(self.queue.getAge('request'), self.planner.getSeconds())
 
     def _takeOver(self, lead):
         """Plan in place of another launcher, if this one has read all that

@@ -197,6 +197,9 @@ class Settings:
         given up, only one more thread is used, because a process has a limit
         of threads.''', unit='threads', least=1)
 
+    endpoint_idle_time: float = internal(60.0, '''
+        Time after which a thread of an endpoint without calls ends.''')
+
     # The work queue, other launchers and layouts
 
     workers: int = internal(8, '''

@@ -37,21 +37,21 @@ class Gauges:
     :param Records records: of all nodes and requests.
     :param uploads: the cache of all uploads.
     :param Layouts layouts: has the providers of all tenants.
-    :param dict lengths: name of a gauge of this launcher -> a function that
-        returns the length of the queue.
+    :param dict own: name of a gauge of this launcher -> a function that
+        returns its value.
     :param float interval: seconds between reports; may be changed.
     """
 
     log = logging.getLogger('zuul.nodes.metrics')
 
-    def __init__(self, statsd, zk_client, records, uploads, layouts, lengths,
+    def __init__(self, statsd, zk_client, records, uploads, layouts, own,
                  interval=30.0):
         self.statsd = statsd
         self.zk_client = zk_client
         self.records = records
         self.uploads = uploads
         self.layouts = layouts
-        self.lengths = lengths
+        self.own = own
         self.interval = interval
         self._stop_event = threading.Event()
         self._threads = []
@@ -100,9 +100,9 @@ class Gauges:
         """Report the gauges of this launcher once."""
         if not self.statsd:
             return
-        for name, getLength in self.lengths.items():
+        for name, getValue in self.own.items():
             try:
-                self.statsd.gauge(f'{SERVER}.{name}', getLength())
+                self.statsd.gauge(f'{SERVER}.{name}', getValue())
             except Exception:
                 self.log.exception('Unable to report the gauge %s:', name)
 

@@ -24,7 +24,6 @@ import itertools
 import logging
 import operator
 import random
-import threading
 import time
 from typing import Any
 
@@ -60,6 +59,7 @@ from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
 from zuul_nodes.launcher.planner.statuses import getPaused, getStatus
 from zuul_nodes.launcher.planner.surroundings import Surroundings
 from zuul_nodes.launcher.providers import Failure, Scope
+from zuul_nodes.launcher.workers import TimedLock
 from zuul_nodes.providerstatus import Status
 
 __all__ = ['Grant', 'Host', 'Impossible', 'Planner', 'Slot', 'Wait']
@@ -120,7 +120,7 @@ class Planner:
         self._hopes: dict[Line, set[str]] = collections.defaultdict(set)
         # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = TimedLock(clock)
 
     @property
     def scope(self) -> Scope:
@@ -235,6 +235,11 @@ class Planner:
     def length(self) -> int:
         """:return: how many requests wait."""
         return len(self.waiting.requests)
+
+    def getSeconds(self) -> float:
+        """:return: seconds that the current call takes so far; 0 if there is
+            none."""
+        return self._lock.getSeconds()
 
     # What changes
 

@@ -6,6 +6,7 @@ from zuul_nodes.launcher.workers.endpointpool import EndpointPools
 from zuul_nodes.launcher.workers.fairness import FairPlaces
 from zuul_nodes.launcher.workers.queue import WorkQueue
 from zuul_nodes.launcher.workers.threads import Stopped, Threads
+from zuul_nodes.launcher.workers.timedlock import TimedLock
 
 __all__ = [
     'Backoff',
@@ -14,6 +15,7 @@ __all__ = [
     'FairPlaces',
     'Stopped',
     'Threads',
+    'TimedLock',
     'WorkQueue',
     'getBackoff',
 ]

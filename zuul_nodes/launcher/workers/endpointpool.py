@@ -1,7 +1,8 @@
 """Threads for driver calls, separate for each endpoint.
 
 A cloud that is slow, hangs or limits the rate of calls blocks only the threads
-of its own endpoint.
+of its own endpoint.  Threads without calls end after some time, and so does
+the pool of an endpoint that is gone.
 """
 
 from collections.abc import Callable
@@ -73,13 +74,15 @@ class Pool:
     :param watch: called with seconds; arranges that :meth:`check` is called
         after that time.
     :param started: called when an endpoint has started.
+    :param idle: called when the last thread has ended for lack of calls.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
 
     def __init__(self, name: str, rate: float | None, settings: Settings,
                  watch: Callable[[float], object],
-                 started: Callable[[], object]) -> None:
+                 started: Callable[[], object],
+                 idle: Callable[[], object] = lambda: None) -> None:
         self.name = name
         self.workers = settings.endpoint_workers
         self.timeout = settings.call_timeout
@@ -88,6 +91,8 @@ class Pool:
         self.interval = 1 / rate if rate else 0.0
         self.watch = watch
         self.started = started
+        self.idle = idle
+        self.idle_time = settings.endpoint_idle_time
         self._start_lock = threading.Lock()
         self._condition = threading.Condition()
         # (earliest start, sequence number, call)
@@ -99,6 +104,7 @@ class Pool:
         self._threads = 0
         # Number of threads that hang in calls that were given up.
         self._hanging = 0
+        self._is_stuck = False
         self._idle = 0
         self._ending = 0
         self._next_time = 0.0
@@ -148,6 +154,7 @@ class Pool:
                     late.append(call)
                     self._threads -= 1
                     self._hanging += 1
+                    self._is_stuck = True
                     self._startThread()
             if self._active and self._running:
                 self._watch(min(call.started for call in self._active)
@@ -160,9 +167,24 @@ class Pool:
 
     def stop(self) -> None:
         with self._condition:
-            self._running = False
-            self._calls.clear()
-            self._condition.notify_all()
+            self._stop()
+
+    def end(self) -> bool:
+        """Stop if there are neither calls nor threads, not even some that
+        hang.
+
+        :return: whether the pool has stopped.
+        """
+        with self._condition:
+            if self._threads or self._hanging or self._calls:
+                return False
+            self._stop()
+            return True
+
+    def _stop(self) -> None:
+        self._running = False
+        self._calls.clear()
+        self._condition.notify_all()
 
     def join(self, timeout: float) -> None:
         """Wait for running calls, up to a time-out.
@@ -173,6 +195,10 @@ class Pool:
         with self._condition:
             while (self._active or self._ending) and time.monotonic() < end:
                 self._condition.wait(end - time.monotonic())
+
+    def isStuck(self) -> bool:
+        """:return: whether no call has returned since one was given up."""
+        return self._is_stuck
 
     def length(self) -> int:
         """:return: number of calls that are running or due."""
@@ -206,14 +232,17 @@ class Pool:
                     # Another thread has replaced this one, or now can.
                     self._hanging -= 1
                     self._startThread()
-                    return
+                    break
                 self._active.discard(call)
+                self._is_stuck = False
                 self._ending += 1
             self._end(call, result, error)
             with self._condition:
                 self._ending -= 1
                 if not self._running:
                     self._condition.notify_all()
+        if not self._threads:
+            self.idle()
 
     def _start(self, endpoint: Endpoint) -> None:
         """Start an endpoint that has not started yet.
@@ -237,15 +266,20 @@ class Pool:
     def _take(self) -> Call | None:
         """Wait for the next call that may begin.
 
-        :return: the call, or None when the pool stops.
+        :return: the call; None when the pool stops, or has no calls for some
+            time.
         """
         with self._condition:
             self._idle += 1
+            is_needed = True
             while self._running and (
                     due := self._getDue()) > time.monotonic():
-                self._waitUntil(due)
+                if not self._waitUntil(due) and self._getDue() == math.inf:
+                    is_needed = False
+                    break
             self._idle -= 1
-            if not self._running:
+            if not (self._running and is_needed):
+                self._threads -= 1
                 return None
             _, _, call = heapq.heappop(self._calls)
             call.started = time.monotonic()
@@ -270,15 +304,18 @@ class Pool:
             return math.inf
         return max(self._calls[0][0], self._next_time)
 
-    def _waitUntil(self, due: float) -> None:
-        """Wait for a notification; one thread also waits for the time."""
+    def _waitUntil(self, due: float) -> bool:
+        """Wait for a notification; one thread also waits for the time.
+
+        :return: whether there was a reason to wake up.
+        """
         if due >= self._awake_at:
-            self._condition.wait()
-            return
+            return self._condition.wait(self.idle_time)
         self._awake_at = due
         self._condition.wait(due - time.monotonic())
         if self._awake_at == due:
             self._awake_at = math.inf
+        return True
 
     def _watch(self, delay: float) -> None:
         self._watched = True
@@ -325,14 +362,24 @@ class EndpointPools:
         :return: a function that withdraws the call and returns whether the
             call has not begun.
         """
-        pool = self.getPool(endpoint)
         call = Call(endpoint, function, done, description)
-        pool.submit(call, delay)
+        with self._lock:
+            # Otherwise the pool could end before it has the call.
+            pool = self._getPool(endpoint)
+            pool.submit(call, delay)
         return functools.partial(pool.withdraw, call)
 
     def check(self, name: str) -> None:
         if pool := self._pools.get(name):
             pool.check()
+
+    def hasPool(self, name: str) -> bool:
+        """:return: whether an endpoint has threads."""
+        return name in self._pools
+
+    def countStuck(self) -> int:
+        """:return: number of endpoints whose calls do not return."""
+        return sum(pool.isStuck() for pool in list(self._pools.values()))
 
     def length(self) -> int:
         return sum(pool.length() for pool in list(self._pools.values()))
@@ -349,16 +396,26 @@ class EndpointPools:
 
     def getPool(self, endpoint: Endpoint) -> Pool:
         """:return: the pool of an endpoint, which is created if needed."""
-        name = endpoint.canonical_name
         with self._lock:
-            if name not in self._pools:
-                # Most drivers limit the rate of calls themselves.
-                rate = None if hasattr(endpoint, 'rate_limiter') else getattr(
-                    endpoint.connection, 'rate', None)
-                self._pools[name] = Pool(
-                    name, rate, self.settings,
-                    lambda delay: self.watch(name, delay), self.started)
-            return self._pools[name]
+            return self._getPool(endpoint)
+
+    def _getPool(self, endpoint: Endpoint) -> Pool:
+        name = endpoint.canonical_name
+        if name not in self._pools:
+            # Most drivers limit the rate of calls themselves.
+            rate = None if hasattr(endpoint, 'rate_limiter') else getattr(
+                endpoint.connection, 'rate', None)
+            self._pools[name] = Pool(
+                name, rate, self.settings,
+                lambda delay: self.watch(name, delay), self.started,
+                functools.partial(self._endIdle, name))
+        return self._pools[name]
+
+    def _endIdle(self, name: str) -> None:
+        """Forget the pool of an endpoint that may be gone."""
+        with self._lock:
+            if (pool := self._pools.get(name)) and pool.end():
+                del self._pools[name]
 
 
 def _startAfresh(endpoint: Endpoint) -> None:

@@ -42,8 +42,10 @@ class WorkQueue:
         self._work = threading.Condition(self._lock)
         self._timer = threading.Condition(self._lock)
         self._ready: collections.deque[Key] = collections.deque()
-        self._queued: set[Key] = set()
-        self._active: set[Key] = set()
+        # Key -> when it was queued, of the monotonic clock; key that is being
+        # processed -> the same, and when that began.
+        self._queued: dict[Key, float] = {}
+        self._active: dict[Key, tuple[float, float]] = {}
         self._again: set[Key] = set()
         self.due: dict[Key, float] = {}
         self._heap: list[tuple[float, int, Key]] = []
@@ -128,13 +130,33 @@ class WorkQueue:
             self._retried.add(key)
             if key in self._queued:
                 # An event before the retry does not shorten the back-off.
-                self._queued.discard(key)
+                del self._queued[key]
                 self._ready.remove(key)
         self.addAfter(key, delay)
 
     def length(self) -> int:
         """:return: number of keys waiting to be processed."""
         return len(self._ready)
+
+    def getAge(self, kind: str | None = None) -> float:
+        """
+        :param kind: of the keys that count; None for all.
+        :return: seconds since the oldest key was queued that is waiting or
+            being processed; 0 if there is none.
+        """
+        with self._lock:
+            times = [since for key, since in self._queued.items()
+                     if kind in (None, key[0])]
+            times += [since for key, (since, _) in self._active.items()
+                      if kind in (None, key[0])]
+        return max(time.monotonic() - min(times), 0) if times else 0
+
+    def getLongest(self) -> float:
+        """:return: seconds for which a worker has been processing a key, the
+            longest of all; 0 if none does."""
+        with self._lock:
+            times = [began for _, began in self._active.values()]
+        return time.monotonic() - min(times) if times else 0
 
     def isIdle(self) -> bool:
         """:return: whether no key is waiting or being processed."""
@@ -158,7 +180,7 @@ class WorkQueue:
         if key in self._active:
             self._again.add(key)
         elif key not in self._queued:
-            self._queued.add(key)
+            self._queued[key] = time.monotonic()
             self._ready.append(key)
             self._wake()
 
@@ -199,15 +221,14 @@ class WorkQueue:
 
     def _begin(self) -> Key:
         key = self._ready.popleft()
-        self._queued.discard(key)
-        self._active.add(key)
+        self._active[key] = self._queued.pop(key), time.monotonic()
         self.due.pop(key, None)
         self._retried.discard(key)
         return key
 
     def _finish(self, key: Key) -> None:
         with self._lock:
-            self._active.discard(key)
+            self._active.pop(key, None)
             if key not in self._retried:
                 self.backoff.clear(key)
             if key in self._again:

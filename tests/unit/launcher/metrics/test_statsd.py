@@ -381,8 +381,9 @@ def test_launcher_reports_all_metrics(started, stats_server, racks):
     started.addRequest('other')
     missing = {
         'zuul.launcher.run_handler',
-        'zuul.launcher.server.one_example_com.work_queue',
-        'zuul.launcher.server.one_example_com.endpoint_calls',
+        *(f'zuul.launcher.server.one_example_com.{name}' for name in (
+            'work_queue', 'queue_age', 'planner_lag', 'endpoint_calls',
+            'stuck_pools', 'waiting_requests')),
         'zuul.nodes.launch.error.unknown',
         'zuul.nodes.launch.failed',
         'zuul.nodes.launch.ready',

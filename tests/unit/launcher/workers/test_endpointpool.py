@@ -388,3 +388,79 @@ def test_calls_after_a_start_that_has_hung(makePool, notes):
     notes.waitFor(2)
     assert notes.results[1] == (1, None)
     assert endpoint.number == 1
+
+
+# Ends
+
+
+@pytest.fixture
+def makePools():
+    made = []
+
+    def make(**settings):
+        pools = EndpointPools(
+            Settings(**settings), lambda name, delay: None, lambda: None)
+        made.append(pools)
+        return pools
+    yield make
+    for pools in made:
+        pools.stop()
+
+
+def makeEndpoint():
+    return types.SimpleNamespace(
+        started=True, canonical_name=f'rack/{next(NUMBERS)}',
+        connection=types.SimpleNamespace())
+
+
+def test_a_pool_without_calls_ends(makePools, notes):
+    pools, endpoint = makePools(endpoint_idle_time=0.02), makeEndpoint()
+    for number in (1, 2):
+        for _ in range(3):
+            pools.submit(endpoint, notes.call, notes.done, 'A call')
+        notes.waitFor(3 * number)
+        pool = pools.getPool(endpoint)
+        waitFor(lambda pool=pool: not getThreads(pool))
+        # The next call makes a new one.
+        waitFor(lambda: not pools.hasPool(endpoint.canonical_name))
+
+
+def test_threads_end_while_others_have_calls(makePool, notes):
+    pool = makePool(workers=4, endpoint_idle_time=0.02)
+    gate = threading.Event()
+    for function in (gate.wait, None, None):
+        pool.submit(notes.makeCall(function))
+    notes.waitFor(2)
+    waitFor(lambda: len(getThreads(pool)) == 1)
+    pool.submit(notes.makeCall())
+    notes.waitFor(3)
+    gate.set()
+    notes.waitFor(4)
+    waitFor(lambda: not getThreads(pool))
+
+
+def test_a_pool_with_a_delayed_call_goes_on(makePools, notes):
+    pools, endpoint = makePools(endpoint_idle_time=0.01), makeEndpoint()
+    pools.submit(endpoint, notes.call, notes.done, 'A call', 0.2)
+    time.sleep(0.1)
+    assert pools.hasPool(endpoint.canonical_name)
+    notes.waitFor(1)
+    waitFor(lambda: not pools.hasPool(endpoint.canonical_name))
+
+
+def test_a_pool_whose_calls_hang_is_stuck(makePools, notes):
+    pools = makePools(
+        endpoint_idle_time=0.02, call_timeout=0.01, endpoint_workers=1)
+    endpoint, gate = makeEndpoint(), threading.Event()
+    name = endpoint.canonical_name
+    pools.submit(endpoint, gate.wait, notes.done, 'A call')
+    waitFor(lambda: (pools.check(name), notes.results)[1])
+    assert pools.countStuck() == 1
+    time.sleep(0.1)
+    # It counts how many hang there.
+    assert pools.hasPool(name)
+    pools.submit(endpoint, notes.call, notes.done, 'A call')
+    notes.waitFor(2)
+    assert pools.countStuck() == 0
+    gate.set()
+    waitFor(lambda: not pools.hasPool(name))

@@ -163,6 +163,31 @@ def test_a_pause_of_what_is_to_be_looked_at_already(idle, handler):
     assert [key for key, _ in handler.calls] == [('node', '2')]
 
 
+def test_age_of_keys(queue, handler):
+    """It counts from the event until the key is processed."""
+    assert queue.getAge() == queue.getLongest() == 0
+    handler.gate.clear()
+    begin = time.monotonic()
+    keys = [('node', number) for number in range(5)]
+    for key in keys:
+        queue.add(key)
+    queue.add(('request', '1'))
+    handler.waitFor(4)
+    time.sleep(0.02)
+    # Again, while it is processed or waits.
+    for key in keys:
+        queue.add(key)
+    least = 0.02
+    for age in (queue.getAge(), queue.getAge('node'), queue.getAge('request'),
+                queue.getLongest()):
+        assert least <= age <= time.monotonic() - begin
+    assert queue.getAge('other') == 0
+    assert queue.getAge('node') > queue.getAge('request')
+    handler.gate.set()
+    waitFor(queue.isIdle)
+    assert queue.getAge() == queue.getLongest() == 0
+
+
 def test_stop(queue, handler):
     handler.gate.clear()
     queue.add(KEY)
