@@ -52,7 +52,7 @@ class LauncherApp(zuul.cmd.ZuulDaemonApp):
         self.launcher = Launcher(
             self.config, self.connections, is_embedded=False)
         monitoring_server = monitoring.MonitoringServer(
-            self.config, 'launcher', self.launcher.component_info)
+            self.config, 'launcher', self.launcher.readiness)
         monitoring_server.start()
         command_socket = commandsocket.CommandSocket(
             self.launcher.settings.command_socket)

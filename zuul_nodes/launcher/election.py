@@ -28,6 +28,8 @@ from zuul_nodes.launcher.zookeeper import Conflict, Entry, Interruptible
 KEY = ('election', '')
 # Seconds until a launcher that could not read all records tries again.
 RETRY = 1.0
+# Seconds to wait for the thread that takes part in the election.
+LEAVE_TIMEOUT = 1.0
 
 
 class Candidates(Interruptible):
@@ -148,38 +150,57 @@ class Election:
         :raises KazooException: the connection is lost; the candidate goes
             with the session.
         """
-        with self._lock:
-            self._is_candidate = False
-            self._term = None
-            for path in self._findOwn():
-                zkrecords.delete(self.client, path)
+        self._is_candidate = False
+        self._term = None
+        # The thread that has the lock may hang; :meth:`reconcile` then undoes
+        # what it does after this.
+        is_locked = self._lock.acquire(timeout=LEAVE_TIMEOUT)
+        try:
+            self._delete()
+        finally:
+            if is_locked:
+                self._lock.release()
+
+    def _delete(self) -> None:
+        self._term = None
+        for path in self._findOwn():
+            zkrecords.delete(self.client, path)
 
     def reconcile(self) -> None:
         """Take the next step of the election."""
         with self._lock:
             if not self._is_candidate:
                 return
-            known = self.candidates.get()
-            had_term = self._term
-            leads = self._leads(known)
-            # Also those that run and are about to be candidates again.
-            launchers = self._launchers.intersection(
-                self.ownership.getLaunchers()).union(
-                    each.launcher for each in known)
-            has_changed = leads and launchers != self._launchers
-            self._launchers = launchers
-            if not leads:
-                self._term = None
-            elif not had_term and not (
-                    self._isFirst() and self.takeOver(self._lead)):
-                self.queue.addAfter(KEY, RETRY)
-                return
-        if leads != bool(had_term):
-            self.log.info('This launcher plans the requests of all tenants'
-                          if leads else 'Another launcher plans')
-            has_changed = True
+            try:
+                has_changed = self._step()
+            finally:
+                if not self._is_candidate:
+                    self._delete()
         if has_changed:
             self.changed()
+
+    def _step(self) -> bool:
+        """:return: whether to call :attr:`changed`."""
+        known = self.candidates.get()
+        had_term = self._term
+        leads = self._leads(known)
+        # Also those that run and are about to be candidates again.
+        launchers = self._launchers.intersection(
+            self.ownership.getLaunchers()).union(
+                each.launcher for each in known)
+        has_changed = leads and launchers != self._launchers
+        self._launchers = launchers
+        if not leads:
+            self._term = None
+        elif not had_term and not (
+                self._isFirst() and self.takeOver(self._lead)):
+            self.queue.addAfter(KEY, RETRY)
+            return False
+        if leads == bool(had_term):
+            return has_changed
+        self.log.info('This launcher plans the requests of all tenants'
+                      if leads else 'Another launcher plans')
+        return True
 
     def _lead(self) -> None:
         self._term = self._own

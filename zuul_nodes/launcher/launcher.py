@@ -36,6 +36,7 @@ from zuul_nodes.launcher import (
 )
 from zuul_nodes.launcher.election import Election
 from zuul_nodes.launcher.notes import Notes
+from zuul_nodes.launcher.readiness import Readiness
 from zuul_nodes.launcher.recordevents import RecordEvents
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import Backoff, EndpointPools, WorkQueue
@@ -85,6 +86,9 @@ class Launcher:
         self._makeEndpointParts()
         self._makeImageParts()
         self._makeHandlers()
+        self.readiness = Readiness(
+            self.component_info, self.election, self.queue, self.planner,
+            self.pools, self.settings)
 
     def _connect(self, config):
         self.zk_client = ZooKeeperClient.fromConfig(config)
@@ -381,12 +385,14 @@ class Launcher:
         self.image_schedule.checkSoon()
         self.queue.start()
         self.gauges.start()
+        self.readiness.start()
         self.queue.add(changes.LAYOUT)
 
     def stop(self):
         """Stop all parts; other launchers take over the work that is left."""
         self.log.debug('Stopping launcher')
         self.disconnect.begin(self.settings.stop_timeout)
+        self.readiness.stop(self.settings.stop_timeout)
         try:
             # Without a connection, the component disappears by itself.
             if self.zk_client.connected:

@@ -208,6 +208,11 @@ class Settings:
     stop_timeout: float = internal(10.0, '''
         When the launcher stops: time to wait for calls of drivers, and for
         ZooKeeper to reconnect.''')
+    stall_timeout: float = internal(60.0, '''
+        Time after which a step that has not ended is stuck, so that the
+        launcher leaves its share to others.''', least=0.001)
+    stall_interval: float = internal(5.0, '''
+        Interval between checks for stuck steps.''', least=0.001)
     first_backoff: float = internal(0.5, '''
         First back-off after an error; it doubles each time.''')
     longest_backoff: float = internal(60.0, '''

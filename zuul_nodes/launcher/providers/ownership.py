@@ -54,6 +54,17 @@ class Ownership:
         """:return: whether a running launcher handles the connection."""
         return bool(self.getLaunchers(connection_name))
 
+    def hasSubstitute(self):
+        """:return: whether another running launcher handles all connections of
+            this one."""
+        own = self.component.connection_filter
+        return any(
+            launcher.state == launcher.RUNNING
+            and launcher.hostname != self.component.hostname
+            and (not launcher.connection_filter
+                 or (own and set(own).issubset(launcher.connection_filter)))
+            for launcher in list(self.registry.all('launcher')))
+
     def handles(self, connection_name):
         """:return: whether this launcher handles the connection."""
         own = self.component.connection_filter

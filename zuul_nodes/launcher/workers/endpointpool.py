@@ -200,6 +200,10 @@ class Pool:
         """:return: whether no call has returned since one was given up."""
         return self._is_stuck
 
+    def isExhausted(self) -> bool:
+        """:return: whether as many threads hang as may."""
+        return self._hanging >= self.most_hanging
+
     def length(self) -> int:
         """:return: number of calls that are running or due."""
         now = time.monotonic()
@@ -380,6 +384,11 @@ class EndpointPools:
     def countStuck(self) -> int:
         """:return: number of endpoints whose calls do not return."""
         return sum(pool.isStuck() for pool in list(self._pools.values()))
+
+    def hasExhausted(self) -> bool:
+        """:return: whether so many threads hang at an endpoint that one is
+            left for its calls."""
+        return any(pool.isExhausted() for pool in list(self._pools.values()))
 
     def length(self) -> int:
         return sum(pool.length() for pool in list(self._pools.values()))
