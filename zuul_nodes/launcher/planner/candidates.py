@@ -21,6 +21,7 @@ from zuul.provider import BaseProvider
 
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.capacity import Blocker
+from zuul_nodes.launcher.planner.limits import Key
 from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.planner.selection import (
     Draft,
@@ -84,21 +85,23 @@ class Candidates:
             for name, provider in self.singles.items() if name not in names})
         return options
 
-    def adapt(self, names: set[str]) -> Self:
+    def adapt(self, limited: Mapping[str, Collection[Key]]) -> Self:
         """
-        :param names: of the providers of which only limits have changed.
+        :param limited: names of the providers of which only limits have
+            changed -> the keys.
         :return: what they are now; the same object if that makes no
             difference.
         """
-        for name in self.singles.keys() & names:
-            provider = self.singles[name]
+        for name, keys in limited.items():
+            if (provider := self.singles.get(name)) is None:
+                continue
             # What it needs is the same as before.
-            if (self.ever.getShortage(provider, way.charges)
+            if (not self.ever.fits(provider, way.charges, keys)
                     if (way := self.ways.get(provider))
                     else self._fill(self.ever, [provider])):
-                return self.renew(self.ever, names)
+                return self.renew(self.ever, limited)
         if self.mix or not self.ways:
-            return self.renew(self.ever, names)
+            return self.renew(self.ever, limited)
         return self
 
     def _look(self, ever: Ever,

@@ -359,12 +359,15 @@ class Capacity:
         """
         :param shortage: as for :meth:`isStill`.
         :return: whether it ends when all nodes that users do not hold are
-            gone.
+            gone.  If not, it still is, and its end will be noted.
         """
-        limits = self.limits.getUsable(provider) or {}
-        return not exceeds(
-            self.held[shortage.key] + shortage.needed,
-            limits.get(shortage.key, math.inf))
+        key, limits = shortage.key, self.limits.getUsable(provider) or {}
+        limit = limits.get(key)
+        if limit is None or not exceeds(
+                self.held.get(key, 0) + shortage.needed, limit):
+            return True
+        self._short.add(key)
+        return False
 
     def _look(self, key: Key, needed: float, limit: float,
               rank: Rank) -> Shortage | None:

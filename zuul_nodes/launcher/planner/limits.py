@@ -42,6 +42,15 @@ Key: TypeAlias = tuple[Account, str]
 Charges: TypeAlias = Mapping[Key, float]
 # Gives what is said of a provider, and of a label.
 Make: TypeAlias = Callable[[BaseProvider, str], Charges | None]
+# A label, or nothing; and what is asked.
+Question: TypeAlias = tuple[str, str]
+CHARGES = 'charges'
+TOTAL: Question = ('', 'limits')
+USABLE: Question = ('', 'usable')
+ENDPOINT: Question = ('', 'endpoint')
+# Until when an answer is good, the answer, and what gives it.
+Answer: TypeAlias = tuple[float, Charges | None, Make | None]
+NEVER: Answer = (0, None, None)
 
 
 def withProblem(text: str, problem: str | None) -> str:
@@ -101,8 +110,12 @@ def findExceeded(charges: Charges, limits: Charges) -> Key | None:
     :param limits: key -> limit.
     :return: the first key of which there is not enough, or None.
     """
-    return next((key for key, amount in charges.items()
-                 if exceeds(amount, limits.get(key, amount))), None)
+    # A loop, because it is run for thousands of requests in a row.
+    for key, amount in charges.items():
+        limit = limits.get(key)
+        if limit is not None and exceeds(amount, limit):
+            return key
+    return None
 
 
 class Limits:
@@ -126,19 +139,19 @@ class Limits:
         self.lifetime = lifetime
         self.scope = Scope({})
         self.sections: dict[str, str] = {}
-        # Provider -> what was asked -> until when the answer is good, the
-        # answer, and what gives it.
-        self._answers: dict[BaseProvider, dict[
-            tuple[str, str], tuple[float, Charges | None, Make]]] = (
-                collections.defaultdict(dict))
-        # What there was no answer to the last time -> why.
-        self._problems: dict[BaseProvider, dict[tuple[str, ...], str]] = (
+        self._answers: dict[BaseProvider, dict[Question, Answer]] = (
             collections.defaultdict(dict))
-        # Provider -> in which accounts its nodes count.
+        # What there was no answer to the last time -> why.
+        self._problems: dict[BaseProvider, dict[Question, str]] = (
+            collections.defaultdict(dict))
+        # Provider -> in which accounts its nodes count; and those of labels.
         self._accounts: dict[BaseProvider, tuple[Account, ...]] = {}
+        self._counted: dict[BaseProvider, tuple[Account, ...]] = {}
         # Name of a provider -> of which questions an answer differs from an
         # earlier one.
         self._changed: dict[str, set[str]] = {}
+        # Name of a provider -> the keys of which a limit does.
+        self._totals: dict[str, set[Key]] = {}
         self.setScope(scope)
 
     def setScope(self, scope: Scope) -> set[str]:
@@ -165,7 +178,8 @@ class Limits:
             != scope.unreadable_by_tenant.get(tenant))
         for tenant in tenants:
             for provider in former.by_tenant.get(tenant, {}).values():
-                for memory in (self._answers, self._problems, self._accounts):
+                for memory in (self._answers, self._problems, self._accounts,
+                               self._counted):
                     memory.pop(provider, None)
         self._count()
         return tenants
@@ -181,14 +195,19 @@ class Limits:
     def getProviderAccounts(self,
                             provider: BaseProvider) -> tuple[Account, ...]:
         """:return: a tuple of those in which the provider's nodes count."""
+        if accounts := self._accounts.get(provider):
+            return accounts
         try:
             endpoint_name = provider.getEndpoint().name
         except Exception as error:
-            self._note(error, provider, 'endpoint')
+            self._note(error, provider, ENDPOINT)
             endpoint_name = None
-        return tuple(self.getAccounts(
+        accounts = tuple(self.getAccounts(
             provider.canonical_name, provider.connection_name,
             endpoint_name))
+        if endpoint_name is not None:
+            self._accounts[provider] = accounts
+        return accounts
 
     def getCharges(self, provider: BaseProvider,
                    label_name: str) -> Charges | None:
@@ -196,15 +215,15 @@ class Limits:
         :return: what a node would use, key -> amount; None if that can't
             be said now.
         """
-        return self._ask(provider, label_name, self._makeCharges)
+        return self._ask(provider, (label_name, CHARGES), self._makeCharges)
 
     def getTotal(self, provider: BaseProvider) -> Charges | None:
         """:return: key -> limit, or None if that can't be said now."""
-        return self._ask(provider, 'limits', self._makeTotal)
+        return self._ask(provider, TOTAL, self._makeTotal)
 
     def getUsable(self, provider: BaseProvider) -> Charges | None:
         """:return: the same without what is not Zuul's."""
-        return self._ask(provider, 'usable', self._makeUsable)
+        return self._ask(provider, USABLE, self._makeUsable)
 
     def getUsableAt(self, provider_name: str) -> Charges | None:
         """:return: the same, by the canonical name of a provider."""
@@ -218,35 +237,35 @@ class Limits:
         :return: for people, why there is nothing to be said of a label, or
             of what may be used; None if there is.
         """
-        questions = [(label_name, self._makeCharges)] if label_name else [
-            ('limits', self._makeTotal), ('usable', self._makeUsable)]
-        return next(filter(None, (
-            self._problems[provider].get((subject, make.__name__))
-            for subject, make in questions)), None)
+        questions = [(label_name, CHARGES)] if label_name else [TOTAL, USABLE]
+        return next(filter(None, map(
+            self._problems[provider].get, questions)), None)
 
-    def refresh(self, names: Iterable[str]) -> tuple[set[str], set[str]]:
+    def refresh(self, names: Iterable[str]
+                ) -> tuple[set[str], dict[str, set[Key]]]:
         """Ask again what was asked of providers.
 
         :param names: of the providers.
-        :return: the names of those of which any answer has changed since the
-            last call: where nodes need something else, and where only limits
-            have changed.
+        :return: which answers have changed since the last call: the names of
+            the providers whose nodes need something else; and of those where
+            only limits have changed, name -> the keys of which there is more
+            or less in all.
         """
         needs: set[str] = set()
-        limits: set[str] = set()
+        limits: dict[str, set[Key]] = {}
         for name in names:
-            providers = self.scope.by_name.get(name, ())
-            for provider in providers:
+            for provider in self.scope.by_name.get(name, ()):
                 answers = self._answers[provider]
-                for key, (_, answer, make) in answers.items():
-                    answers[key] = 0, answer, make
-            for provider in providers:
-                for (subject, _), (_, _, make) in list(
-                        self._answers[provider].items()):
-                    self._ask(provider, subject, make)
+                # What may be used depends on what there is.
+                for key in sorted(answers, key=USABLE.__eq__):
+                    if make := answers[key][2]:
+                        self._renew(provider, key, make)
             if changed := self._changed.pop(name, None):
-                (needs if self._makeCharges.__name__ in changed
-                 else limits).add(name)
+                if CHARGES in changed:
+                    needs.add(name)
+                else:
+                    limits[name] = self._totals.pop(name, set())
+            self._totals.pop(name, None)
         return needs, limits
 
     def _count(self) -> None:
@@ -262,9 +281,9 @@ class Limits:
                         self.capped[name, str(account.name)].append(provider)
 
     def _getCounted(self, provider: BaseProvider) -> tuple[Account, ...]:
-        accounts = self._accounts.get(provider)
+        accounts = self._counted.get(provider)
         if accounts is None:
-            accounts = self._accounts[provider] = (
+            accounts = self._counted[provider] = (
                 *self.getProviderAccounts(provider), *(
                     getLabelKey(provider.tenant_name, label.name)[0]
                     for label in provider.labels.values()
@@ -276,11 +295,10 @@ class Limits:
         label = view.labels[label_name]
         if problem := getSlotProblem(label):
             raise ValueError(problem)
-        quota = view.getQuotaForLabel(label)
+        resources = view.getQuotaForLabel(label).getResources()
         return {(account, resource): amount
                 for account in self.getProviderAccounts(provider)
-                for resource, amount in quota.getResources().items()
-                if amount > 0}
+                for resource, amount in resources.items() if amount > 0}
 
     def _makeTotal(self, provider: BaseProvider, _: str) -> Charges:
         limits = {
@@ -310,32 +328,41 @@ class Limits:
                 if account.kind == 'endpoint' else limit)
             for (account, resource), limit in total.items()}
 
-    def _ask(self, provider: BaseProvider, subject: str,
+    def _ask(self, provider: BaseProvider, key: Question,
              make: Make) -> Charges | None:
-        key = subject, make.__name__
+        until, answer, _ = self._answers[provider].get(key, NEVER)
+        if until >= self.clock():
+            return answer
+        return self._renew(provider, key, make)
+
+    def _renew(self, provider: BaseProvider, key: Question,
+               make: Make) -> Charges | None:
+        """:return: the answer."""
         answers, problems = self._answers[provider], self._problems[provider]
-        until, former, _ = answers.get(key, (0, None, make))
-        if until >= (now := self.clock()):
-            return former
         answer, problem = None, problems.get(key)
         try:
-            answer = make(provider, subject)
-            problems.pop(key, None)
+            answer = make(provider, key[0])
+            if problem is not None:
+                del problems[key]
         except Exception as error:
-            self._note(error, provider, *key)
-        if key in answers and (answer, problems.get(key)) != (
-                former, problem):
-            self._changed.setdefault(
-                provider.canonical_name, set()).add(make.__name__)
-        answers[key] = now + self.lifetime, answer, make
+            self._note(error, provider, key)
+        if (known := answers.get(key)) and (
+                answer, problems.get(key)) != (known[1], problem):
+            name = provider.canonical_name
+            self._changed.setdefault(name, set()).add(key[1])
+            if key is TOTAL:
+                former, now = known[1] or {}, answer or {}
+                self._totals.setdefault(name, set()).update(
+                    changed for changed, _ in former.items() ^ now.items())
+        answers[key] = self.clock() + self.lifetime, answer, make
         return answer
 
     def _note(self, error: Exception, provider: BaseProvider,
-              *key: str) -> None:
+              key: Question) -> None:
         problems = self._problems[provider]
         if key not in problems:
             # Before a cloud has been asked, this is nothing special.
             self.log.warning('Unable to tell limits or needs of %s: %s',
-                             (provider, *key),
+                             (provider, *filter(None, key)),
                              messages.withoutSecrets(repr(error)))
         problems[key] = describe(error)

@@ -15,6 +15,7 @@ from collections.abc import (
     Container,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
 )
 import contextlib
@@ -47,7 +48,12 @@ from zuul_nodes.launcher.planner.decisions import (
     Waiting,
 )
 from zuul_nodes.launcher.planner.foundoptions import FoundCandidates
-from zuul_nodes.launcher.planner.limits import Limits, getLabelKey, getSlots
+from zuul_nodes.launcher.planner.limits import (
+    Key,
+    Limits,
+    getLabelKey,
+    getSlots,
+)
 from zuul_nodes.launcher.planner.pauses import Pause, Pauses, Subject
 from zuul_nodes.launcher.planner.requestqueue import (
     Line,
@@ -314,9 +320,10 @@ class Planner:
                     self._states[name] = state
                     changed.add(name)
             self._pauses.compare(
-                changed | limited, self.capacity.limits.getUsableAt)
+                changed | limited.keys(), self.capacity.limits.getUsableAt)
             self._renew(changed)
-            self._adapt(limited - changed)
+            self._adapt({name: keys for name, keys in limited.items()
+                         if name not in changed})
         return bool(changed or limited)
 
     def imagesChanged(self) -> None:
@@ -616,19 +623,27 @@ class Planner:
             self.options.forget()
             self._reconsider(self.waiting.getLines(names), names)
 
-    def _adapt(self, names: set[str]) -> None:
+    def _adapt(self, limited: Mapping[str, Collection[Key]]) -> None:
         """
-        :param names: of the providers of which only limits have changed.
+        :param limited: names of the providers of which only limits have
+            changed -> the keys of which there is more or less in all.
         """
-        self._renewed |= names
-        self.options.forget()
-        for line in self.waiting.getLines(names):
-            self._hopes[line] |= names & line.options.names
-            if any(each.provider in names for each in line.reserved):
+        self._renewed.update(limited)
+        totals = {name: keys for name, keys in limited.items() if keys}
+        if totals:
+            self.options.forget()
+        for line in self.waiting.getLines(limited):
+            if line.reserved and any(
+                    each.provider in limited for each in line.reserved):
                 line.reserved_for = None
-            options = line.options.adapt(names)
-            if options is not line.options:
-                self._replace(line, options, names)
+            if totals:
+                options = line.options.adapt(totals)
+                if options is not line.options:
+                    self._replace(line, options, totals)
+            for name in limited:
+                if name in line.options.names and line.mayBeServed(
+                        name, self.capacity):
+                    self._hopes[line].add(name)
 
     def _reconsider(self, lines: Iterable[Line],
                     names: Collection[str] | None = None) -> None:

@@ -73,18 +73,19 @@ class Line:
         :return: whether to try the provider once more.
         """
         blocker = self.blockers.get(name)
+        # Of a mixture, not all is noted that there was not enough of.
+        if self.options.mix or not isinstance(blocker, Shortage):
+            return True
         provider = capacity.scope.by_tenant.get(
             self.needs.tenant_name, {}).get(name)
-        # Of a mixture, not all is noted that there was not enough of.
-        if (self.options.mix or provider is None
-                or not isinstance(blocker, Shortage)):
+        if provider is None:
             return True
         if self.reserved:
             # Who has reserved it may be unable to use it, for other reasons.
             if any(each.provider == name for each in self.reserved):
                 return True
-        elif capacity.mayEnd(blocker, provider):
-            return True
+        else:
+            return capacity.mayEnd(blocker, provider)
         return not capacity.isStill(blocker, provider, self.head)
 
     def getReason(self, rank: Rank) -> str:

@@ -31,6 +31,7 @@ from zuul_nodes.launcher.planner.limits import (
     Charges,
     Key,
     Limits,
+    exceeds,
     findExceeded,
     getEntryNames,
     getLabelKey,
@@ -364,6 +365,20 @@ class Ever:
             amount / limits[key] for key, amount
             in self.getCharges(provider, label_name).items()
             if limits.get(key)), default=0)
+
+    def fits(self, provider: BaseProvider, needed: Charges,
+             keys: Iterable[Key]) -> bool:
+        """
+        :param needed: key -> amount.
+        :param keys: that count.
+        :return: whether a provider has so much of these in all.
+        """
+        limits = self.limits.getTotal(provider) or {}
+        for key in keys:
+            if (amount := needed.get(key)) and exceeds(
+                    amount, limits.get(key, amount)):
+                return False
+        return True
 
     def getShortage(self, provider: BaseProvider,
                     needed: Charges) -> str | None:
