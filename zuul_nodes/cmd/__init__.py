@@ -43,6 +43,27 @@ SUBCOMMANDS = {
     'uploads': 'list the uploads of images to the endpoints of clouds',
 }
 
+# Nodepool's commands -> what takes their place.
+FORMER = {
+    'alien-image-list': 'leaks',
+    'config-validate': 'doctor',
+    'delete': 'nodes delete',
+    'dib-image-delete': 'images delete',
+    'dib-image-list': 'images list',
+    'dib-request-list': 'images list',
+    'erase': 'providers erase',
+    'hold': 'nodes hold',
+    'image-build': 'images validate',
+    'image-delete': 'images delete',
+    'image-list': 'uploads',
+    'image-pause': 'images pause',
+    'image-status': 'images list',
+    'image-unpause': 'images resume',
+    'info': 'providers show',
+    'list': 'nodes list',
+    'request-list': 'requests list',
+}
+
 
 def createParser(name=None):
     """:param name: the subcommand whose arguments to add."""
@@ -71,10 +92,25 @@ def createParser(name=None):
 def main(argv=None):
     """:return: the exit status: 0 success, 1 failure, 2 wrong usage."""
     argv = sys.argv[1:] if argv is None else argv
-    name = next((arg for arg in argv if arg in SUBCOMMANDS), None)
-    args = createParser(name).parse_args(argv)
+    name = next((arg for arg in argv if not arg.startswith('-')), None)
+    parser = createParser(name)
+    if name is not None and name not in SUBCOMMANDS:
+        parser.error(explainUnknown(name))
+    args = parser.parse_args(argv)
     try:
+        if getattr(args, 'watch', None):
+            from zuul_nodes.cmd.common.watching import watch
+            return watch(args, parser.error)
         return args.run(args)
     except UserError as error:
         print(f'zuul-nodes {name}: {error}', file=sys.stderr)
         return 1
+
+
+def explainUnknown(name):
+    """:return: the message about a command that does not exist."""
+    from zuul_nodes.suggestions import suggest
+    if name in FORMER:
+        return (f'"{name}" is a command of Nodepool. '
+                f'{suggest(FORMER[name], [FORMER[name]])}')
+    return f'there is no command "{name}". {suggest(name, SUBCOMMANDS)}'

@@ -29,6 +29,7 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     parser.add_argument('--tenant', help='only labels of this tenant')
     parser.add_argument('--label', help='only the label with this name or '
                                         'alias')

@@ -26,6 +26,7 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     parser.add_argument('--endpoint', help='only what is at this endpoint')
     parser.add_argument(
         '--type', help='only resources of this type, such as "instance"')

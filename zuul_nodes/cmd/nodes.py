@@ -27,12 +27,13 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     parser.set_defaults(
         node=None, **dict.fromkeys(
             ('tenant', 'label', 'provider', 'state', 'older_than')))
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list nodes; the default')
-    output.addCommonArguments(lister)
+    output.addCommonArguments(lister, is_list=True)
     for name, what in (
             ('tenant', 'that a request of this tenant uses'),
             ('label', 'with this label'), ('provider', 'of this provider'),
@@ -40,7 +41,7 @@ def addArguments(parser):
         lister.add_argument(f'--{name}', help=f'only nodes {what}')
     arguments.addOlderThan(lister, 'nodes that have been in their state')
     shower = actions.add_parser('show', help='show all about a node')
-    output.addCommonArguments(shower)
+    output.addCommonArguments(shower, is_list=True)
     _addNode(shower)
     for name, (_, help_text) in CHANGES.items():
         change = actions.add_parser(

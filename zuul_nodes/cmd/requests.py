@@ -31,18 +31,19 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     parser.set_defaults(request=None, tenant=None, label=None, state=None,
                         older_than=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list requests; the default')
-    output.addCommonArguments(lister)
+    output.addCommonArguments(lister, is_list=True)
     lister.add_argument('--tenant', help='only requests of this tenant')
     lister.add_argument('--label', help='only requests for this label')
     lister.add_argument(
         '--state', choices=STATES, help='only requests in this state')
     arguments.addOlderThan(lister, 'requests that have existed')
     shower = actions.add_parser('show', help='show all about a request')
-    output.addCommonArguments(shower)
+    output.addCommonArguments(shower, is_list=True)
     canceller = actions.add_parser(
         'cancel', help='end a request as failed', description='Will end a '
         'request as failed, as if no provider could serve it.')

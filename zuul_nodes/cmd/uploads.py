@@ -32,6 +32,7 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     for name, what in (('image', 'of this image'),
                        ('artifact', 'of the artifact whose id begins so'),
                        ('provider', 'for this provider'),

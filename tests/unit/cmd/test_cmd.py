@@ -1,6 +1,7 @@
 import pytest
 
 from tests.fixtures.programs import getRefusal, writeConf
+from zuul_nodes import cmd
 
 
 def test_help_names_every_subcommand(zuulNodes):
@@ -147,3 +148,41 @@ def test_it_ends_soon_if_zookeeper_does_not_answer(
     assert (result.returncode, result.stdout) == (1, '')
     assert 'ZooKeeper does not answer at localhost:1 within 5 s' in (
         result.stderr.splitlines()[-1])
+
+
+@pytest.mark.parametrize('name, message', [
+    ('dib-image-list', '"dib-image-list" is a command of Nodepool. Did you '
+                       'mean "images list"?'),
+    ('erase', '"erase" is a command of Nodepool. Did you mean "providers '
+              'erase"?'),
+    ('provider', 'there is no command "provider". Did you mean "providers"?')])
+def test_command_that_there_is_not(zuulNodes, name, message):
+    result = zuulNodes(name, '--help')
+    assert (result.returncode, result.stdout) == (2, '')
+    assert result.stderr.splitlines()[-1].endswith(f'error: {message}')
+
+
+@pytest.mark.parametrize('name', cmd.FORMER)
+def test_what_takes_the_place_of_a_command_of_nodepool(name, capsys):
+    with pytest.raises(SystemExit) as end:
+        cmd.main([*cmd.FORMER[name].split(), '--help'])
+    assert end.value.code == 0
+    assert f'usage: zuul-nodes {cmd.FORMER[name]}' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('name', [
+    'images', 'labels', 'launchers', 'leaks', 'nodes', 'providers',
+    'requests', 'uploads'])
+def test_lists_do_not_import_what_takes_long(runProgramAfresh, name):
+    """Zuul's model and scheduler, drivers and the libraries of clouds."""
+    result = runProgramAfresh('cook', f'''
+import sys
+from zuul_nodes import cmd
+status = cmd.main([{name!r}, '-c', '/no/zuul.conf'])
+from zuul_nodes.cmd.common import readonly, zkobjects
+print(status, sorted(name for name in sys.modules if name in (
+    'zuul.model', 'zuul.scheduler', 'zuul.lib.ansible', 'ansible', 'boto3',
+    'openstack', 'kubernetes', 'google.cloud', 'zuul_nodes.launcher',
+    'zuul_nodes.drivers', 'sqlalchemy', 'git')))
+''')
+    assert result.stdout.splitlines()[-1] == '1 []'

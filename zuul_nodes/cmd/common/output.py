@@ -6,22 +6,33 @@ import json
 import prettytable
 
 from zuul_nodes import zuulconf
+from zuul_nodes.cmd.common import arguments
 
 
 def addFormatArgument(parser):
     parser.add_argument(
         '--format', choices=('text', 'json'), default='text',
-        help='output format (default: %(default)s)')
+        help='output format (default: text)')
 
 
-def addCommonArguments(parser):
+def addWatchArgument(parser):
+    """:param parser: of a command that lists something."""
+    parser.add_argument(
+        '--watch', type=arguments.seconds, metavar='SECONDS',
+        help='repeat the list at this interval until Ctrl-C')
+
+
+def addCommonArguments(parser, is_list=False):
     """Accept the common arguments after an action as well as before it.
 
     :param parser: of the action.
+    :param bool is_list: whether the action lists something.
     """
     own = argparse.ArgumentParser(add_help=False)
     zuulconf.addConfigArgument(own)
     addFormatArgument(own)
+    if is_list:
+        addWatchArgument(own)
     for action in own._actions:
         action.default = argparse.SUPPRESS
         parser._add_action(action)

@@ -44,10 +44,11 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     parser.set_defaults(image=None, action=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list images; the default')
-    output.addCommonArguments(lister)
+    output.addCommonArguments(lister, is_list=True)
     lister.add_argument(
         'image', nargs='?', help='the name of an image (default: all)')
     for name, (help_text, what) in CHANGES.items():

@@ -38,11 +38,12 @@ def addArguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
+    output.addWatchArgument(parser)
     parser.set_defaults(provider=None, tenant=None, connection=None,
                         label=None, paused=False)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list providers; the default')
-    output.addCommonArguments(lister)
+    output.addCommonArguments(lister, is_list=True)
     for name, what in (('tenant', 'of this tenant'),
                        ('connection', 'with this connection'),
                        ('label', 'that offer this label')):
@@ -50,7 +51,7 @@ def addArguments(parser):
     lister.add_argument('--paused', action='store_true', help=(
         'only providers that are paused, or of which a label is'))
     shower = actions.add_parser('show', help='show all about a provider')
-    output.addCommonArguments(shower)
+    output.addCommonArguments(shower, is_list=True)
     eraser = actions.add_parser(
         'erase', help='remove all records of a provider that is gone',
         description='Will remove the records of the nodes and uploads of a '
