@@ -101,7 +101,7 @@ def test_settings_do_not_change():
 def test_the_documentation_has_all_options_and_no_internal_settings():
     """It is made of the settings, so it can't be behind them."""
     page = (ROOT / 'doc/source/reference/zuul-conf.rst').read_text()
-    assert '.. options:: zuul_nodes.launcher.settings' in page
+    assert '.. zuulconf:: zuul_nodes.launcher.settings' in page
     shown = '\n'.join(formatOptions(settings))
     options = {field.name for field in getOptions()}
     assert 'call_timeout' in options
