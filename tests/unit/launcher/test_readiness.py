@@ -212,7 +212,7 @@ def frozen():
     return readiness, clock, client
 
 
-def passTime(readiness, clock, seconds):
+def elapse(readiness, clock, seconds):
     for _ in range(0, seconds, 5):
         clock.now += 5
         readiness.check()
@@ -220,17 +220,17 @@ def passTime(readiness, clock, seconds):
 
 def test_time_without_zookeeper_does_not_count(frozen):
     readiness, _, client = frozen
-    passTime(*frozen[:2], 60)
+    elapse(*frozen[:2], 60)
     assert not readiness.findStall()
-    passTime(*frozen[:2], 5)
+    elapse(*frozen[:2], 5)
     assert readiness.findStall()
     client.connected = False
-    passTime(*frozen[:2], 100)
+    elapse(*frozen[:2], 100)
     assert not readiness.findStall()
     client.connected = True
-    passTime(*frozen[:2], 60)
+    elapse(*frozen[:2], 60)
     assert not readiness.findStall()
-    passTime(*frozen[:2], 5)
+    elapse(*frozen[:2], 5)
     assert readiness.findStall()
 
 
@@ -240,5 +240,5 @@ def test_time_without_a_processor_does_not_count(frozen):
     clock.now += 100
     readiness.check()
     assert not readiness.findStall()
-    passTime(*frozen[:2], 65)
+    elapse(*frozen[:2], 65)
     assert readiness.findStall()
