@@ -186,3 +186,13 @@ print(status, sorted(name for name in sys.modules if name in (
     'zuul_nodes.drivers', 'sqlalchemy', 'git')))
 ''')
     assert result.stdout.splitlines()[-1] == '1 []'
+
+
+def test_changes_of_images_do_not_import_the_launcher(runProgramAfresh):
+    result = runProgramAfresh('cook', '''
+import sys
+from zuul_nodes.cmd.images import changes
+print(sorted(name for name in sys.modules if name in (
+    'zuul.scheduler', 'zuul_nodes.launcher', 'zuul_nodes.drivers')))
+''')
+    assert result.stdout == '[]\n'

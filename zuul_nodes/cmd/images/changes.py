@@ -20,7 +20,6 @@ from zuul_nodes.cmd.images.records import (
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
-from zuul_nodes.launcher.images import EventKind, getEventPath, remove
 
 
 class Changes:
@@ -75,6 +74,8 @@ class Changes:
 
     def forget(self, args):
         """Remove the records of uploads that no launcher can delete."""
+        # Its import takes long.
+        from zuul_nodes.launcher.images import remove
         build = findBuild(self.images, args.build)
         uploads = self._getUploads(build, args.endpoint)
         connection = getConnection(args.endpoint)
@@ -110,6 +111,8 @@ class Changes:
 
     def validate(self, args):
         """Reset uploads as if they had never been validated."""
+        # Its import takes long.
+        from zuul_nodes.launcher.images import EventKind, getEventPath
         build = findBuild(self.images, args.build)
         number = 0
         for record in self._getUploads(build, args.endpoint):
