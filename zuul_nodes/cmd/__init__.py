@@ -15,6 +15,7 @@ A subcommand's module is imported only when it is used, so ``zuul-nodes
 
 import argparse
 import importlib
+import os
 import sys
 
 import zuul_nodes
@@ -91,6 +92,8 @@ def createParser(name=None):
 
 def main(argv=None):
     """:return: the exit status: 0 success, 1 failure, 2 wrong usage."""
+    if '_ARGCOMPLETE' in os.environ:
+        return complete(os.environ.get('COMP_LINE', ''))
     argv = sys.argv[1:] if argv is None else argv
     name = next((arg for arg in argv if not arg.startswith('-')), None)
     parser = createParser(name)
@@ -105,6 +108,25 @@ def main(argv=None):
     except UserError as error:
         print(f'zuul-nodes {name}: {error}', file=sys.stderr)
         return 1
+
+
+def complete(line):
+    """Answer a shell that completes a command line.
+
+    The shell calls the command as argcomplete defines it, with the line in the
+    environment.
+
+    :param line: as far as it is typed.
+    :return: the exit status.
+    """
+    try:
+        import argcomplete
+    except ImportError:
+        return 1
+    name = next((word for word in line.split() if word in SUBCOMMANDS), None)
+    # This ends the process.
+    argcomplete.autocomplete(createParser(name))
+    return 1
 
 
 def explainUnknown(name):

@@ -196,3 +196,16 @@ print(sorted(name for name in sys.modules if name in (
     'zuul.scheduler', 'zuul_nodes.launcher', 'zuul_nodes.drivers')))
 ''')
     assert result.stdout == '[]\n'
+
+
+@pytest.mark.parametrize('line, expected', [
+    ('zuul-nodes prov', {'providers'}),
+    ('zuul-nodes providers er', {'erase'}),
+    ('zuul-nodes providers list --p', {'--paused'}),
+    ('zuul-nodes uploads --state u', {'uploading'})])
+def test_shells_complete_commands(zuulNodes, tmp_path, line, expected):
+    answer = tmp_path / 'answer'
+    zuulNodes(_ARGCOMPLETE='1', COMP_LINE=line, COMP_POINT=str(len(line)),
+              _ARGCOMPLETE_STDOUT_FILENAME=str(answer), _ARGCOMPLETE_IFS=',')
+    assert {each.strip() for each in answer.read_text().split(',')} == (
+        expected)
