@@ -1,7 +1,7 @@
 """Records of operators' decisions about images, which all launchers obey.
 
-There is one record for each paused image, by its canonical name, and for each
-kept build, by the id of its artifact.
+There is one record for each image that is paused or that is to be built, by
+its canonical name, and for each kept build, by the id of its artifact.
 """
 
 import enum
@@ -18,6 +18,8 @@ class Control(enum.StrEnum):
     PAUSED = 'paused'
     # Newer builds do not replace this one.
     KEPT = 'kept'
+    # A launcher requests a build of the image, once.
+    ORDERED = 'ordered'
 
 
 def add(client, control, key, reason):
@@ -29,12 +31,12 @@ def add(client, control, key, reason):
     :param str reason: one line for people; may be empty.
     """
     data = json.dumps({'reason': reason, 'time': time.time()}).encode()
-    zkrecords.write(client, _getPath(control, key), data)
+    zkrecords.write(client, getPath(control, key), data)
 
 
 def remove(client, control, key):
     """:return: whether there was a record."""
-    return zkrecords.delete(client, _getPath(control, key))
+    return zkrecords.delete(client, getPath(control, key))
 
 
 def readAll(client, control):
@@ -42,8 +44,9 @@ def readAll(client, control):
     return {
         key: json.loads(data)['reason']
         for key in zkrecords.getNames(client, f'{ROOT}/{control}')
-        if (data := zkrecords.read(client, _getPath(control, key)))}
+        if (data := zkrecords.read(client, getPath(control, key)))}
 
 
-def _getPath(control, key):
+def getPath(control, key):
+    """:return: the path of a record."""
     return zkrecords.getPath(ROOT, control, key)

@@ -54,7 +54,7 @@ FORMER = {
     'dib-request-list': 'images list',
     'erase': 'providers erase',
     'hold': 'nodes hold',
-    'image-build': 'images validate',
+    'image-build': 'images build',
     'image-delete': 'images delete',
     'image-list': 'uploads',
     'image-pause': 'images pause',

@@ -11,6 +11,7 @@ from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul_nodes import imagecontrols, zkrecords
 from zuul_nodes.cmd.common.recordlocks import locked, makeContext
 from zuul_nodes.cmd.images.records import (
+    NO_BUILDER,
     findBuild,
     findImage,
     getConnection,
@@ -50,6 +51,20 @@ class Changes:
                 self.client, Control.PAUSED, image['canonical_name']):
             raise UserError(f'the image {getName(image)} is not paused')
         return f'The image {getName(image)} is no longer paused'
+
+    def build(self, args):
+        image = findImage(self.images, args.image)
+        if image['paused'] is not None:
+            raise UserError(
+                f'the image {getName(image)} is paused; "zuul-nodes images '
+                f'resume {image["name"]}" ends that')
+        if not image['builders']:
+            raise UserError(f'the image {getName(image)} cannot be built: '
+                            f'{NO_BUILDER}')
+        imagecontrols.add(
+            self.client, Control.ORDERED, image['canonical_name'],
+            args.reason)
+        return f'A launcher requests a build of the image {getName(image)}'
 
     def keep(self, args):
         build = findBuild(self.images, args.build)

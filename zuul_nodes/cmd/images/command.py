@@ -30,13 +30,15 @@ CHANGES = {
     'forget': ('remove the records of uploads at an endpoint whose '
                'connection was removed; images in the cloud are not deleted',
                'build'),
+    'build': ('request a build of an image, also if none is missing',
+              'image'),
     'pause': ('request no builds and start no uploads of an image',
               'image'),
     'resume': ('undo "pause"', 'image'),
 }
 WITH_FORCE = ('reject', 'delete')
 WITH_ENDPOINT = ('validate', 'reject', 'forget')
-WITH_REASON = ('pause', 'keep')
+WITH_REASON = ('build', 'pause', 'keep')
 
 
 def addArguments(parser):

@@ -23,6 +23,10 @@ ARTIFACTS = '/zuul/images/artifacts'
 UPLOADS = '/zuul/image-uploads/uploads'
 LAYOUTS = '/zuul/layout'
 EVENTS = '/zuul/zuul-nodes/image-events/image-build'
+NO_BUILDER = (
+    'no tenant builds it: none has a pipeline with the trigger event '
+    '"image-build" and the reporter "image-built" in which a job with that '
+    'image-build-name runs for its project')
 # Minimum length of an abbreviated build id.
 SHORTEST_ID = 4
 
@@ -32,7 +36,8 @@ def readImages(client, connections):
     :param KazooClient client: may be read-only.
     :param set connections: the names of the connections in zuul.conf.
     :return: a list of images, sorted by name, each a dict: ``canonical_name``,
-        ``name``, ``tenants`` that have it, ``paused`` (the reason, or None),
+        ``name``, ``tenants`` that have it, ``builders`` (the tenants
+        that build it on request), ``paused`` (the reason, or None),
         ``problem`` (why it is not built, or None), ``undelivered`` (tenant
         -> formats that its builds lack, a sorted list) and ``builds``.  The
         builds are the records of its artifacts, the oldest first, each with
@@ -72,6 +77,7 @@ def readImages(client, connections):
         for build in image['builds']:
             build['uploads'].sort(key=lambda each: each['endpoint_name'])
         image['paused'] = paused.get(name)
+        image['builders'] = _getBuilders(layouts, name)
         image['undelivered'] = {
             tenant_name: sorted(each.formats) for tenant_name, each
             in undelivered.read(client, name).items()}
@@ -166,17 +172,20 @@ def getLastInService(images, build, endpoint_name=None):
 def _makeImage(canonical_name, name):
     return {'canonical_name': canonical_name, 'name': name, 'tenants': [],
             'paused': None, 'problem': None, 'undelivered': {},
-            'builds': []}
+            'builders': [], 'builds': []}
+
+
+def _getBuilders(layouts, name):
+    """:return: a list of the tenants that build an image on request."""
+    return [tenant_name for tenant_name, layout in layouts.items()
+            if layout.getRuns(name, 'image-build')]
 
 
 def _getProblem(client, layouts, name):
     """:return: why an image has no build; None if unknown."""
-    builders = [tenant_name for tenant_name, layout in layouts.items()
-                if layout.getRuns(name, 'image-build')]
+    builders = _getBuilders(layouts, name)
     if not builders:
-        return ('no tenant builds it: none has a pipeline with the trigger '
-                'event "image-build" and the reporter "image-built" in which '
-                'a job with that image-build-name runs for its project')
+        return NO_BUILDER
     data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
     if data is None:
         return None

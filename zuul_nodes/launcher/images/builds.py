@@ -1,4 +1,5 @@
-"""Requests for builds of images that are missing, or missing in a format.
+"""Requests for builds of images that are missing, or missing in a format, or
+that an operator has ordered.
 
 An image is also missing at an endpoint if the files of all its builds are gone
 and no other cloud can copy it there.
@@ -11,7 +12,8 @@ the launcher waits before it requests the next one.
 
 import logging
 
-from zuul_nodes import gonefiles, undelivered
+from zuul_nodes import gonefiles, imagecontrols, undelivered
+from zuul_nodes.imagecontrols import Control
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import choose, findSource
@@ -57,6 +59,9 @@ class ImageBuilds:
         for name in sorted(missing):
             with self.schedule.isolate(name):
                 self._ask(name)
+        for name in sorted(self.records.steering.getOrdered()):
+            with self.schedule.isolate(name):
+                self._obey(name)
         known = self.events.getKeys(EventKind.BUILD) | undelivered.getNames(
             self.records.client)
         self._forget(known - missing.keys())
@@ -131,6 +136,22 @@ class ImageBuilds:
             any(upload.validated and upload.state == upload.State.READY
                 for upload in findUploads(self.uploads, need, wanted))
             for need, wanted in self._getNeeds(gone))
+
+    def _obey(self, name):
+        """Request a build that an operator has ordered, even if the image is
+        not missing, or is being built."""
+        tenant_name = choose(self.tenants.getBuilders(name), None)
+        # A layout that can build it may come.
+        if not tenant_name or self.records.steering.isPaused(name):
+            return
+        image = self.pipelines.getAll()[tenant_name].images[name]
+        transaction = self.records.session.transaction()
+        self.events.send(
+            transaction, EventKind.BUILD, name, tenant_name, image['name'],
+            image['project'], image['branch'])
+        # Another launcher that obeys fails, as the order is gone.
+        transaction.deletePath(imagecontrols.getPath(Control.ORDERED, name))
+        self.events.commit(transaction)
 
     def _ask(self, name):
         sent = self.events.get(EventKind.BUILD, name)

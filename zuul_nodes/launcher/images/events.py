@@ -71,6 +71,13 @@ class ImageEvents:
         :param str project: canonical name of the image's project.
         :param str branch: of the image.
         """
+        _write(transaction, kind, key, sent, tenant_name,
+               sent.attempt + 1 if sent else 1)
+        self.send(transaction, kind, key, tenant_name, name, project, branch)
+
+    def send(self, transaction, kind, key, tenant_name, name, project,
+             branch):
+        """As :meth:`addEvent`, without a record of the event."""
         hostname, _, project_name = project.partition('/')
         image = [name], hostname, project_name, branch
         event = {
@@ -82,8 +89,6 @@ class ImageEvents:
         }[kind]()
         self.log.info('Submitting the event %s of %s to the tenant %s',
                       kind, key, tenant_name)
-        _write(transaction, kind, key, sent, tenant_name,
-               sent.attempt + 1 if sent else 1)
         transaction.trigger(self.trigger_events[tenant_name], event)
 
     def noteUnderWay(self, kind, key, sent, tenant_name):

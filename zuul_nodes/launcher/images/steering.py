@@ -1,4 +1,4 @@
-"""The cache of operators' requests to pause images and to keep builds."""
+"""The cache of operators' requests about images and builds."""
 
 import urllib.parse
 
@@ -27,8 +27,15 @@ class Steering(Interruptible):
 
     def getKept(self):
         """:return: a set of the ids of artifacts to keep."""
+        return self._getKeys(Control.KEPT)
+
+    def getOrdered(self):
+        """:return: a set of the canonical names of images to build."""
+        return self._getKeys(Control.ORDERED)
+
+    def _getKeys(self, wanted):
         return {key for control, key in list(self.entries)
-                if control == Control.KEPT}
+                if control == wanted}
 
     def release(self, artifact_id):
         """Remove the request to keep an artifact that is gone."""

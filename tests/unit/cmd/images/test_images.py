@@ -215,6 +215,21 @@ def test_pausing_an_image(context, images):
         ('images pause', 'debian'), ('images resume', 'debian')}
 
 
+def test_ordering_a_build(context, images):
+    addTenant(context, 'one', 'debian')
+    addTenant(context, 'two', 'fedora', builds=())
+    result = images('build', 'debian')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert 'requests a build of the image example.com/nodes/debian' in (
+        result.stdout)
+    assert imagecontrols.readAll(context.client, Control.ORDERED) == {
+        'example.com%2Fnodes/debian': ''}
+    assert 'no tenant builds it' in getRefusal(images('build', 'fedora'))
+    assert images('pause', 'debian').returncode == 0
+    assert 'is paused; "zuul-nodes images resume debian"' in getRefusal(
+        images('build', 'debian'))
+
+
 def test_keeping_a_build(context, images):
     addArtifact(context, 'debian')
     result = images('--format', 'json', 'keep', 'debian-b')

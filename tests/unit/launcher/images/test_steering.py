@@ -57,6 +57,55 @@ def test_an_image_is_not_built_while_it_is_paused(
     assert pipelines.getEvents('image-build') == [['debian']]
 
 
+def order(launcher, client, name=DEBIAN):
+    imagecontrols.add(client, Control.ORDERED, name, '')
+    waitFor(lambda: name in launcher.records.steering.getOrdered())
+
+
+def test_a_build_that_is_ordered_is_requested_once(
+        image_launcher, pipelines, zk_client):
+    """Though nothing is missing."""
+    launcher, client = image_launcher, image_launcher.zk_client.client
+    for name in ('debian', 'fedora'):
+        launcher.addArtifact(name)
+    order(launcher, client)
+    launcher.images.builds.reconcile()
+    waitFor(lambda: not launcher.records.steering.getOrdered())
+    launcher.images.builds.reconcile()
+    assert pipelines.getEvents('image-build') == [['debian']]
+    assert imagecontrols.readAll(client, Control.ORDERED) == {}
+
+
+def test_two_launchers_request_one_build(
+        image_launcher, pipelines, zk_client):
+    launcher, client = image_launcher, image_launcher.zk_client.client
+    for name in ('debian', 'fedora'):
+        launcher.addArtifact(name)
+    order(launcher, client)
+    # Another launcher has obeyed, and this one does not know it yet.
+    entries = dict(launcher.records.steering.entries)
+    launcher.images.builds.reconcile()
+    waitFor(lambda: not launcher.records.steering.getOrdered())
+    launcher.records.steering.entries.update(entries)
+    launcher.images.builds.reconcile()
+    assert pipelines.getEvents('image-build') == [['debian']]
+
+
+def test_an_ordered_build_of_a_paused_image_waits(
+        image_launcher, pipelines, zk_client):
+    launcher, client = image_launcher, image_launcher.zk_client.client
+    for name in ('debian', 'fedora'):
+        launcher.addArtifact(name)
+    pause(launcher, client)
+    order(launcher, client)
+    launcher.images.builds.reconcile()
+    assert pipelines.getEvents('image-build') == []
+    resume(client)
+    waitFor(lambda: not launcher.records.steering.isPaused(DEBIAN))
+    launcher.images.builds.reconcile()
+    assert pipelines.getEvents('image-build') == [['debian']]
+
+
 def test_a_build_that_is_kept_stays_beside_newer_ones(launcher, client):
     oldest = launcher.addReady('1', timestamp=1)
     imagecontrols.add(client, Control.KEPT, oldest.artifact_uuid, 'to see')
