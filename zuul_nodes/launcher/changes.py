@@ -35,7 +35,7 @@ class Rescan:
             self.queue.add(('endpoint', name))
         self.queue.add(OTHERS)
         self.queue.add(STATUSES)
-        self.min_ready.tell()
+        self.min_ready.queueCheck()
 
 
 class OwnershipChanges:

@@ -138,14 +138,14 @@ class Launcher:
                 self.node_images.canUse, self.ownership.isHandled,
                 self.ownership.handles, self.answers.isAsked,
                 self.answers.getProblem, self.isGiven),
-            self.min_ready_state.tell,
+            self.min_ready_state.queueCheck,
             lambda host: self.queue.add(('name', host)),
             limits_lifetime=self.settings.limits_lifetime)
         self.supply = planner.Supply(
             self.planner, self.queue, Backoff(
                 self.settings.provider_first_backoff,
                 self.settings.provider_longest_backoff),
-            self.min_ready_state.tell,
+            self.min_ready_state.queueCheck,
             planner.CapacityErrors(self.settings.capacity_errors,
                                    self.settings.capacity_timeout),
             lambda: self.queue.addAfter(
@@ -224,7 +224,7 @@ class Launcher:
         self.min_ready = nodes.MinReady(
             self.min_ready_state, self.node_records, self.planner,
             self.layouts, self.new_records, self.node_images.isReady,
-            self.reclaim.tellDemand)
+            self.reclaim.noteDemand)
         self.drift = nodes.Drift(
             self.node_records, self.layouts, self.settings)
         self.snapshots = nodes.Snapshots(
@@ -269,7 +269,7 @@ class Launcher:
         self.request_waits = requests.RequestWaits(
             self.queue, self.planner,
             PlannerRecords(self.session, self.election, waits.ROOT),
-            self.reclaim.tellDemand, self.settings)
+            self.reclaim.noteDemand, self.settings)
         self.request_reconciler = requests.RequestReconciler(
             self.request_records, self.planner, self.layouts, grants,
             self.request_ends, self.request_waits, self.liveness_check)
@@ -281,13 +281,13 @@ class Launcher:
             self.layouts, self.endpoints, self.answers,
             endpoints.Cleanup(self.node_records, self.image_records.uploads,
                               self.system, self.statsd, self.settings),
-            self.supply.tellLimits, self.settings)
+            self.supply.noteLimits, self.settings)
         self.provider_statuses = endpoints.ProviderStatuses(
             self.queue, self.planner, PlannerRecords(
                 self.session, self.election, providerstatus.ROOT),
             self.settings)
         self.other_endpoints = endpoints.OtherEndpoints(
-            self.queue, self.layouts, self.endpoints, self.supply.tellLimits,
+            self.queue, self.layouts, self.endpoints, self.supply.noteLimits,
             self.settings)
 
     def _makeImageParts(self):
@@ -318,7 +318,7 @@ class Launcher:
         self.image_reconciler = images.ImageReconciler(
             self.layouts, images.Distribution(
                 *common, self.layouts, self.endpoints),
-            self.images, self.image_records.uploads, self.supply.tellImages)
+            self.images, self.image_records.uploads, self.supply.noteImages)
 
     def _makeHandlers(self):
         self.handlers = {

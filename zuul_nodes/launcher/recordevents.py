@@ -123,7 +123,7 @@ class RecordEvents:
             self._queueRequest(old.request_id)
         # A deleted node may leave capacity for a min-ready node.
         if node is None or old.kind not in (None, new.kind):
-            self.min_ready.tell()
+            self.min_ready.queueCheck()
 
     def _noteOutcome(self, node, former_state):
         """Record the outcome of a launch for all launchers alike.

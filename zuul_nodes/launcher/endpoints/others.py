@@ -9,16 +9,16 @@ class OtherEndpoints:
     :param WorkQueue queue: gets a key for the next update.
     :param Layouts layouts: has the providers at all endpoints.
     :param HandledEndpoints endpoints: the endpoints of this launcher.
-    :param tellLimits: called with a set of names of providers whose limits
+    :param noteLimits: called with a set of names of providers whose limits
         may have changed.
     :param Settings settings: of the launcher.
     """
 
-    def __init__(self, queue, layouts, endpoints, tellLimits, settings):
+    def __init__(self, queue, layouts, endpoints, noteLimits, settings):
         self.queue = queue
         self.layouts = layouts
         self.endpoints = endpoints
-        self.tellLimits = tellLimits
+        self.noteLimits = noteLimits
         self.interval = settings.others_interval
 
     def reconcile(self):
@@ -28,5 +28,5 @@ class OtherEndpoints:
             if not all(self.endpoints.handles(provider.connection_name)
                        for provider in providers)}
         if names:
-            self.tellLimits(names)
+            self.noteLimits(names)
             self.queue.addAfter(OTHERS, self.interval)

@@ -30,7 +30,7 @@ class EndpointReconciler:
     :param HandledEndpoints endpoints: the endpoints of this launcher.
     :param Answers answers: gets the clouds' answers about labels.
     :param Cleanup cleanup: deletes leaked resources.
-    :param tellLimits: called with a set of names of providers whose limits
+    :param noteLimits: called with a set of names of providers whose limits
         may have changed.
     :param Settings settings: of the launcher.
     """
@@ -38,13 +38,13 @@ class EndpointReconciler:
     log = logging.getLogger('zuul.nodes.endpoints')
 
     def __init__(self, turns, layouts, endpoints, answers, cleanup,
-                 tellLimits, settings):
+                 noteLimits, settings):
         self.turns = turns
         self.layouts = layouts
         self.endpoints = endpoints
         self.answers = answers
         self.cleanup = cleanup
-        self.tellLimits = tellLimits
+        self.noteLimits = noteLimits
         self.quota_interval = settings.quota_interval
         self._tasks = (Task('refreshQuota', self.refreshQuota, True),
                        Task('cleanUp', self.cleanUp))
@@ -214,7 +214,7 @@ class EndpointReconciler:
         return found
 
     def _updatePlanner(self, endpoint):
-        self.tellLimits({provider.canonical_name
+        self.noteLimits({provider.canonical_name
                          for provider in self._getProviders(endpoint)})
 
     def _forget(self, name):

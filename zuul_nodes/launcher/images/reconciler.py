@@ -20,15 +20,15 @@ class ImageReconciler:
     :param Distribution distribution: adds missing uploads.
     :param Images images: does everything else.
     :param uploads: the cache of all uploads.
-    :param tellImages: called when the images of providers have changed.
+    :param noteImages: called when the images of providers have changed.
     """
 
-    def __init__(self, layouts, distribution, images, uploads, tellImages):
+    def __init__(self, layouts, distribution, images, uploads, noteImages):
         self.layouts = layouts
         self.distribution = distribution
         self.images = images
         self.uploads = uploads
-        self.tellImages = tellImages
+        self.noteImages = noteImages
         # What nodes can be made from, as it was told.
         self._told = None
 
@@ -49,7 +49,7 @@ class ImageReconciler:
                for upload in self.uploads.getItems()}
         if now != self._told:
             self._told = now
-            self.tellImages()
+            self.noteImages()
 
 
 class Images:

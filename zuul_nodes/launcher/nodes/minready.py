@@ -30,7 +30,7 @@ class MinReadyState:
                                settings.min_ready_longest_backoff)
         self._checked = 0
 
-    def tell(self):
+    def queueCheck(self):
         """Queue a check: there may be fewer nodes, or more capacity."""
         due = self._checked + self.settings.min_ready_interval
         if due > time.monotonic():
@@ -72,13 +72,13 @@ class MinReady:
     :param NewRecords new_records: creates the records of new nodes.
     :param isReady: called with a provider and the name of a label; returns
         whether there is an image for the label.
-    :param tellDemand: called when capacity is missing.
+    :param noteDemand: called when capacity is missing.
     """
 
     log = logging.getLogger('zuul.nodes.nodes')
 
     def __init__(self, state, nodes, planner, layouts, new_records, isReady,
-                 tellDemand):
+                 noteDemand):
         self.state = state
         self.nodes = nodes
         self.queue = state.queue
@@ -87,7 +87,7 @@ class MinReady:
         self.layouts = layouts
         self.new_records = new_records
         self.isReady = isReady
-        self.tellDemand = tellDemand
+        self.noteDemand = noteDemand
         # Providers and names of labels without capacity.
         self._short = set()
         # Names of provider and label -> the logged blocker.
@@ -104,11 +104,11 @@ class MinReady:
                 return
             if not self._launchMissing():
                 # The rest of the batch may lack capacity.
-                self.state.tell()
+                self.state.queueCheck()
                 return
         self.planner.setMissing(self._short)
         if self._short:
-            self.tellDemand()
+            self.noteDemand()
 
     def _launchMissing(self):
         """:return: whether all missing nodes were processed."""

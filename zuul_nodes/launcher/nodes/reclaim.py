@@ -53,7 +53,7 @@ class Reclaim:
         # again.
         self._proposed = frozenset()
 
-    def tellDemand(self):
+    def noteDemand(self):
         """Queue a choice: a request or a min-ready node waits for capacity.
         """
         self.nodes.queue.addAfter(KEY, self.settings.reclaim_interval)
@@ -73,7 +73,7 @@ class Reclaim:
             self._proposed = frozenset()
             return
         term = self.nodes.election.getTerm()
-        self.tellDemand()
+        self.noteDemand()
         if not self.layouts.isUpToDate():
             # While layouts are being read, a provider may seem to be missing.
             return

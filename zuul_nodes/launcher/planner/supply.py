@@ -44,13 +44,13 @@ class Supply:
         self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
         self._lock = threading.Lock()
 
-    def tellLimits(self, names: Iterable[str] | None = None) -> None:
+    def noteLimits(self, names: Iterable[str] | None = None) -> None:
         """As :meth:`.Planner.limitsChanged`."""
         if self.planner.limitsChanged(names):
             self.capacityChanged()
             self.noteChange()
 
-    def tellImages(self) -> None:
+    def noteImages(self) -> None:
         """As :meth:`.Planner.imagesChanged`."""
         self.planner.imagesChanged()
         self.capacityChanged()

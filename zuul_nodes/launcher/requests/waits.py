@@ -18,7 +18,7 @@ class RequestWaits:
     :param WorkQueue queue: the work queue, in which each request has a key.
     :param Planner planner: knows why requests wait.
     :param PlannerRecords records: of the reasons, by the names of tenants.
-    :param tellDemand: called when a request waits.
+    :param noteDemand: called when a request waits.
     :param Settings settings:
     :ivar float unhandled_timeout: seconds that a request waits for a launcher
         that handles a connection that it needs.
@@ -30,11 +30,11 @@ class RequestWaits:
 
     log = logging.getLogger('zuul.nodes.requests')
 
-    def __init__(self, queue, planner, records, tellDemand, settings):
+    def __init__(self, queue, planner, records, noteDemand, settings):
         self.queue = queue
         self.planner = planner
         self.records = records
-        self.tellDemand = tellDemand
+        self.noteDemand = noteDemand
         self.delay = settings.reason_delay
         self.interval = settings.reason_interval
         # When the reasons were recorded the last time, by the monotonic clock.
@@ -50,7 +50,7 @@ class RequestWaits:
         reason."""
         self.unplanned.pop(request.uuid, None)
         self._noteReason(request, reason, log)
-        self.tellDemand()
+        self.noteDemand()
 
     def noteUnplanned(self, request, reason, log):
         """Log and record why a request is not planned yet."""

@@ -424,7 +424,7 @@ def test_a_failed_min_ready_node_is_launched_again_after_its_back_off(
     racks.errors['rack'] = [Exception('broken')] * 3
     steps.setLayout(cloud(min_ready=1))
     steps.runUntil(lambda: len(racks.created) == 3 and not steps.nodes())
-    steps.min_ready_state.tell()
+    steps.min_ready_state.queueCheck()
     steps.runUntil(lambda: ready(steps) == 1)
 
 
