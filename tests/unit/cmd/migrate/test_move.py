@@ -9,6 +9,7 @@ import yaml
 
 from tests.fixtures.migration import convert
 from tests.fixtures.nodepool import Nodepool, install
+from zuul_nodes.quickstart.repositories import TENANTS
 from zuul_nodes.quickstart.sshd import USER
 
 pytestmark = [pytest.mark.services, pytest.mark.seconds(90)]
@@ -29,8 +30,14 @@ def nodepool_program(ansible_directory):
 
 @pytest.fixture
 def site(makeSite):
-    """A Zuul whose tenant has neither labels nor providers."""
+    """A Zuul whose tenant has neither labels nor providers, but Nodepool's.
+    """
     site = makeSite()
+    tenants = site.settings.run / TENANTS
+    text = tenants.read_text()
+    assert 'use-nodepool: false' in text
+    tenants.write_text(text.replace('use-nodepool: false',
+                                    'use-nodepool: true'))
     site.nodes_file.write_text('')
     site.repositories.push('Have no nodes', site.nodes_file.parts[-3])
     site.startZooKeeper()
