@@ -111,15 +111,18 @@ class RequestRecords:
         """:return: a list of the nodes of a request; None for each deleted
             node.
         :raises Conflict: a node or its assignment exists, but is not cached
-            yet.
+            yet.  It is read, in case that the cache has missed it.
         """
+        reread = self.records.nodes_cache.reread
         nodes = list(map(self.records.getProviderNode, request.nodes))
         for node, node_id in zip(nodes, request.nodes, strict=True):
             if node is None and node_id and self.session.exists(
                     getPath(ProviderNode, node_id)):
+                reread(getPath(ProviderNode, node_id))
                 raise Conflict(f'node {node_id} is not cached yet')
             if node is not None and not node.request_id and (
                     self.session.exists(node.assignment.getPath())):
+                reread(node.assignment.getPath())
                 raise Conflict(
                     f'the assignment of node {node_id} is not cached yet')
         return nodes

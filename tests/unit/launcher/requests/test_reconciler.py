@@ -4,8 +4,10 @@ import logging
 import math
 import time
 
+from kazoo.protocol.states import EventType
 import pytest
 from zuul.launcher.client import LauncherClient
+from zuul.zk.vendor.states import WatchedEvent
 
 from tests.fixtures.racks import (
     addProvider,
@@ -14,8 +16,10 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
+from tests.fixtures.waiting import waitFor
 from zuul_nodes import requestnotes
 from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.zookeeper import Conflict
 
 # The first connection is nobody's, if its launcher goes.
 CLOUDS = cloud('one', labels='[big]') + addSection('other') + addProvider(
@@ -40,6 +44,22 @@ def getEvents(launcher):
         for each time."""
     return [event.request_id
             for event in launcher.result_events['tenant']['check']]
+
+
+def test_an_assignment_that_the_cache_has_missed_is_read(steps, racks):
+    steps.setLayout(cloud('one'))
+    request = steps.addRequest('big')
+    node_id, = serve(steps, request)
+    node = steps.api.getProviderNode(node_id)
+    path = node.assignment.getPath()
+    steps.api.nodes_cache.preCacheHook(
+        WatchedEvent(EventType.DELETED, None, path, WatchedEvent.NO_ZXID),
+        exists=False)
+    assert node.request_id is None
+    with pytest.raises(Conflict, match='is not cached yet'):
+        steps.request_records.getNodes(request)
+    waitFor(lambda: node.request_id == request.uuid)
+    assert steps.request_records.getNodes(request) == [node]
 
 
 # Why they wait, and fail
