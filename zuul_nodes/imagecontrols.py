@@ -1,7 +1,7 @@
 """Records of operators' decisions about images, which all launchers obey.
 
-There is one record for each image that is paused or that is to be built, by
-its canonical name, and for each kept build, by the id of its artifact.
+Each paused image and each image with an ordered build has a record, by its
+canonical name.  Each kept build has one, by the id of its artifact.
 """
 
 import enum

@@ -25,8 +25,9 @@ def makeRecord(suspects: Iterable[dict[str, Any]]) -> bytes:
         ``attempts`` to delete it, and ``error`` (of the last one, or None).
     :return: the content of the record.
     """
-    found = [suspect | {'error': suspect['error'] and messages.withoutSecrets(
-        suspect['error'])[:messages.LENGTH]} for suspect in suspects]
+    found = [suspect | {
+        'error': suspect['error'] and messages.shorten(suspect['error'])}
+        for suspect in suspects]
     return zlib.compress(json.dumps(found[:MOST], sort_keys=True).encode())
 
 

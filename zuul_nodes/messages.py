@@ -80,6 +80,12 @@ _SECRETS = _compile(SECRETS)
 _OPERATORS = _compile(OPERATORS)
 
 
+def shorten(message):
+    """:return: a message for records that operators read, without secrets and
+        of limited length."""
+    return withoutSecrets(message)[:LENGTH]
+
+
 def withoutSecrets(message):
     """
     :param message: a text or an exception.

@@ -71,9 +71,9 @@ def makeRecord(status: Status) -> bytes:
             'label': each.label,
             # Whole seconds, so that the record of a pause does not change.
             'until': round(now + each.left),
-            'reason': _shorten(each.reason),
+            'reason': messages.shorten(each.reason),
         } for each in status.pauses],
-        'problem': status.problem and _shorten(status.problem),
+        'problem': status.problem and messages.shorten(status.problem),
     }).encode())
 
 
@@ -91,7 +91,3 @@ def read(client: KazooClient, canonical_name: str) -> dict[str, Any] | None:
     status['pauses'] = [
         each for each in status['pauses'] if each['until'] > now]
     return status
-
-
-def _shorten(text: str) -> str:
-    return messages.withoutSecrets(text)[:messages.LENGTH]

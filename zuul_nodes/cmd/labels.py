@@ -1,6 +1,5 @@
 """``zuul-nodes labels``: lists the labels, who offers them and their nodes."""
 
-import argparse
 import collections
 
 from zuul_nodes import zuulconf
@@ -25,11 +24,7 @@ WIDTHS = {'Label': 18, 'Provider': 14, 'Tenants': 14}
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     parser.add_argument('--tenant', help='only labels of this tenant')
     parser.add_argument('--label', help='only the label with this name or '
                                         'alias')

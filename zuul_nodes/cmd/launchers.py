@@ -1,6 +1,5 @@
 """``zuul-nodes launchers``: lists the launchers and shows which one plans."""
 
-import argparse
 import json
 
 from zuul_nodes import candidates, zkrecords, zuulconf
@@ -24,11 +23,7 @@ ALONE = 'its own process'
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
 
 
 def run(args):

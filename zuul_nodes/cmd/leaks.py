@@ -1,6 +1,5 @@
 """``zuul-nodes leaks``: lists what the clean-up of clouds will delete."""
 
-import argparse
 import time
 
 from zuul_nodes import leakrecords, zuulconf
@@ -22,11 +21,7 @@ WIDTHS = {'Endpoint': 16, 'Type': 12, 'Id': 18, 'Error': 16}
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     parser.add_argument('--endpoint', help='only what is at this endpoint')
     parser.add_argument(
         '--type', help='only resources of this type, such as "instance"')

@@ -1,6 +1,5 @@
 """``zuul-nodes nodes``: lists the nodes, holds, releases and deletes them."""
 
-import argparse
 import shlex
 
 from zuul_nodes import zuulconf
@@ -23,11 +22,7 @@ WIDTHS = {'Label': 14, 'Provider': 12, 'Tenant': 10, 'Address': 15,
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     parser.set_defaults(
         node=None, **dict.fromkeys(
             ('tenant', 'label', 'provider', 'state', 'older_than')))

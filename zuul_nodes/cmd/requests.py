@@ -1,6 +1,5 @@
 """``zuul-nodes requests``: lists the requests for nodes, and cancels them."""
 
-import argparse
 import time
 
 from zuul_nodes import candidates, orders, requestnotes, waits, zuulconf
@@ -27,11 +26,7 @@ WIDTHS = {'Tenant': 12, 'Job': 14, 'Labels': 14, 'Waits for': 28}
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     parser.set_defaults(request=None, tenant=None, label=None, state=None,
                         older_than=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')

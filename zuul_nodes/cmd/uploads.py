@@ -1,6 +1,5 @@
 """``zuul-nodes uploads``: lists the uploads of images."""
 
-import argparse
 import time
 import urllib.parse
 
@@ -28,11 +27,7 @@ WIDTHS = {'Image': 10, 'Endpoint': 12, 'Providers': 10, 'State': 9, 'For': 6,
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     for name, what in (('image', 'of this image'),
                        ('artifact', 'of the artifact whose id begins so'),
                        ('provider', 'for this provider'),

@@ -37,7 +37,7 @@ def age(text):
 def addOlderThan(parser, what):
     """
     :param parser: of an action that lists records.
-    :param what: is to be older, such as "requests".
+    :param what: the older records, such as "requests".
     """
     parser.add_argument(
         '--older-than', type=age, metavar='TIME',

@@ -22,6 +22,20 @@ def addWatchArgument(parser):
         help='repeat the list at this interval until Ctrl-C')
 
 
+def addListArguments(parser, description):
+    """Describe a command that lists something, and add what all of these
+    accept.
+
+    :param parser: of the command.
+    :param str description: of several paragraphs.
+    """
+    parser.description = description
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    zuulconf.addConfigArgument(parser)
+    addFormatArgument(parser)
+    addWatchArgument(parser)
+
+
 def addCommonArguments(parser, is_list=False):
     """Accept the common arguments after an action as well as before it.
 

@@ -1,6 +1,5 @@
 """``zuul-nodes images``: lists the builds of images and manages them."""
 
-import argparse
 import datetime
 
 from zuul_nodes import orders, zuulconf
@@ -42,11 +41,7 @@ WITH_REASON = ('build', 'pause', 'keep')
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     parser.set_defaults(image=None, action=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list images; the default')

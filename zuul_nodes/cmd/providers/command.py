@@ -1,6 +1,5 @@
 """``zuul-nodes providers``: lists the providers, their limits and pauses."""
 
-import argparse
 import collections
 import datetime
 import time
@@ -34,11 +33,7 @@ LABEL_WIDTHS = {'Label': 16, 'Tenants': 12, 'Paused': 16}
 
 
 def addArguments(parser):
-    parser.description = DESCRIPTION
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    zuulconf.addConfigArgument(parser)
-    output.addFormatArgument(parser)
-    output.addWatchArgument(parser)
+    output.addListArguments(parser, DESCRIPTION)
     parser.set_defaults(provider=None, tenant=None, connection=None,
                         label=None, paused=False)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
