@@ -11,8 +11,6 @@ from zuul.zk.zkobject import PolymorphicZKObjectMixin
 # values that were written do not mix.
 RECORDS_LOCK = threading.RLock()
 
-# The stat of a created record, of which ZooKeeper returns none.
-CREATED = ZnodeStat(*[0] * len(ZnodeStat._fields))
 
 
 class UnwritableError(Exception):
@@ -82,6 +80,18 @@ def compress(record, data):
     if isinstance(record, PolymorphicZKObjectMixin):
         return b'\0'.join((record._subclass_id, compressed))
     return compressed
+
+
+def makeStat():
+    """:return: the stat of a record or part that the launcher creates, of
+        which ZooKeeper returns none.  Each is another object, so that one
+        that was created, deleted and created again has another stat."""
+    return ZnodeStat(*[0] * len(ZnodeStat._fields))
+
+
+def isMade(stat):
+    """:return: whether a stat, or None, is one of :func:`makeStat`."""
+    return stat is not None and not stat.czxid
 
 
 def isSeen(record):

@@ -12,17 +12,16 @@ def commitNew(records, transaction, nodes):
     :raises Exception: as :meth:`.Transaction.commit`.
     """
     cache = records.nodes_cache
-    expected = []
+    expected = {}
     try:
         for part, attributes in transaction.created_parts:
-            cache.expectPart(part, attributes)
-            expected.append(part)
+            expected[part] = cache.expectPart(part, attributes)
         for node in nodes:
             cache.insert(node)
         transaction.commit()
     except BaseException:
-        for part in expected:
-            cache.discardPart(part)
+        for part, known in expected.items():
+            cache.discardPart(part, known)
         for node in nodes:
             cache.discard(node)
         for part in expected:

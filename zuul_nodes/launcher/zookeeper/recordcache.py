@@ -22,7 +22,11 @@ from zuul.zk.vendor.states import WatchedEvent
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes.launcher.zookeeper.cache import InOneThread, Reader
-from zuul_nodes.launcher.zookeeper.content import CREATED, RECORDS_LOCK
+from zuul_nodes.launcher.zookeeper.content import (
+    RECORDS_LOCK,
+    isMade,
+    makeStat,
+)
 from zuul_nodes.launcher.zookeeper.dispatch import isOrdered, takenAtOnce
 from zuul_nodes.launcher.zookeeper.replacements import DISPATCH, use
 from zuul_nodes.launcher.zookeeper.session import Known
@@ -236,7 +240,7 @@ class Cache(InOneThread, LockableZKObjectCache):
             # The launcher may have written the record after Zuul's cache read
             # it.
             old = getattr(obj, '_zstat', None)
-            if old is CREATED and stat.version == CREATED.version:
+            if isMade(old) and not stat.version:
                 # The launcher's own version; a driver may be changing it.
                 obj._set(_zstat=stat)
             elif old is None or stat.mzxid > old.mzxid:
@@ -294,6 +298,7 @@ class Cache(InOneThread, LockableZKObjectCache):
         """Add a part that is about to be created.
 
         :param dict attributes: the content of the part.
+        :return: KnownPart, what the cache has until the watch reports it.
         :raises Conflict: another launcher has created the part.
         """
         path = part.getPath()
@@ -301,15 +306,18 @@ class Cache(InOneThread, LockableZKObjectCache):
             if path in self.known_parts:
                 raise Conflict(f'{path} exists')
             part._set(**attributes)
-            data = part.serialize(None)
-            self.known_parts[path] = KnownPart((data, CREATED))
-            part._updateFromRaw(None, data, CREATED, None)
+            data, stat = part.serialize(None), makeStat()
+            known = self.known_parts[path] = KnownPart((data, stat))
+            part._updateFromRaw(None, data, stat, None)
+        return known
 
-    def discardPart(self, part):
-        """Remove a part that could not be created."""
+    def discardPart(self, part, expected):
+        """Remove a part that could not be created.
+
+        :param KnownPart expected: as of :meth:`expectPart`.
+        """
         with RECORDS_LOCK:
-            known = self.known_parts.get(part.getPath())
-            if known and known.get()[1] is CREATED:
+            if self.known_parts.get(part.getPath()) is expected:
                 del self.known_parts[part.getPath()]
                 part._clear()
                 part._set(_zstat=None)

@@ -26,9 +26,9 @@ from kazoo.security import OPEN_ACL_UNSAFE
 
 from zuul_nodes import audit
 from zuul_nodes.launcher.zookeeper.content import (
-    CREATED,
     RECORDS_LOCK,
     Content,
+    makeStat,
 )
 
 # Operations on existing nodes, by the names of kazoo's methods.
@@ -291,7 +291,7 @@ class Transaction:
             for content, stat in zip(written, stats, strict=False):
                 content.setWritten(stat)
             for content in created.values():
-                content.setWritten(CREATED)
+                content.setWritten(makeStat())
             for part, stat in self._cleared:
                 # Another component may have written a new part since.
                 if part._zstat is stat:

@@ -16,7 +16,10 @@ from zuul_nodes.launcher.nodes import readycounts
 from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
 from zuul_nodes.launcher.zookeeper.recordcache import Cache, Records
 from zuul_nodes.launcher.zookeeper.session import Session
-from zuul_nodes.launcher.zookeeper.transaction import Conflict
+from zuul_nodes.launcher.zookeeper.transaction import (
+    Conflict,
+    Transaction,
+)
 
 
 @pytest.fixture
@@ -422,6 +425,31 @@ def test_a_part_that_others_had_before(steps, cache, hold):
     settle(cache)
     assert record.request_id == 'ours'
     assert path in cache.known_parts
+
+
+def test_the_answer_to_a_release_comes_after_the_next_assignment(
+        steps, cache, monkeypatch):
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.session, record)
+    transaction = steps.session.transaction()
+    transaction.createPart(record.assignment, request_id='first')
+    steps.commitNew(transaction, [])
+    release, send = steps.session.transaction(), Transaction._send
+    release.deletePart(record.assignment)
+
+    def beLate(operations):
+        results = send(release, operations)
+        settle(cache)
+        transaction = steps.session.transaction()
+        transaction.createPart(record.assignment, request_id='second')
+        steps.commitNew(transaction, [])
+        return results
+    monkeypatch.setattr(release, '_send', beLate)
+    release.commit()
+    assert record.request_id == 'second'
+    settle(cache)
+    assert record.request_id == 'second'
 
 
 def test_a_record_that_others_had_before(steps, cache, others, hold):
