@@ -111,8 +111,8 @@ class Planner:
             noteHost)
         self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant and
-        # its needs.
-        self._grants: dict[str, tuple[Grant, Needs]] = {}
+        # its needs; None if another grant has to be chosen.
+        self._grants: dict[str, tuple[Grant, Needs | None]] = {}
         self._pauses = Pauses(clock)
         self.blockers = Blockers(self.capacity, self._pauses, surroundings)
         self.options = FoundCandidates(self.capacity, self.blockers)
@@ -140,7 +140,7 @@ class Planner:
             nodes.
         :return: a Grant, a Wait or an Impossible.  The planner grants the
             nodes to no other request until the records have them, or until
-            :meth:`release` or :meth:`forget`.
+            :meth:`forget`.
         """
         with self._change():
             return self._plan(request)
@@ -169,11 +169,15 @@ class Planner:
         with self._lock:
             self._grants.pop(grant.request_id, None)
 
-    def release(self, grant: Grant) -> None:
-        """:param grant: that could not be written."""
-        with self._change():
-            if self._grants.pop(grant.request_id, None):
-                self.capacity.release(grant.request_id)
+    def postpone(self, grant: Grant) -> None:
+        """Keep what a request was granted until it is planned again, and then
+        choose anew: so no request behind it gets that meanwhile.
+
+        :param grant: that could not be written.
+        """
+        with self._lock:
+            if grant.request_id in self._grants:
+                self._grants[grant.request_id] = grant, None
 
     def forget(self, request_id: str) -> None:
         """The request is gone, or another launcher's.

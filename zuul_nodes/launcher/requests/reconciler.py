@@ -9,6 +9,7 @@ all of them and is planned again.
 import copy
 import logging
 
+from kazoo.exceptions import KazooException
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import NodesetRequest, ProviderNode
 
@@ -210,11 +211,16 @@ class RequestReconciler:
                 return
             self.grants.write(request, grant, log)
         except UnwritableError as error:
-            self.planner.release(grant)
+            self.planner.postpone(grant)
             self._recordUnwritable(request, grant, error, log)
             return
+        except (Conflict, KazooException):
+            self.planner.postpone(grant)
+            raise
         except BaseException:
-            self.planner.release(grant)
+            # A request that fails in any other way fails again, and must not
+            # keep anything from others.
+            self.planner.forget(request.uuid)
             raise
         self._forget(request.uuid)
 
@@ -308,7 +314,7 @@ class RequestReconciler:
     def _getFailure(self, request, data):
         """Plan a request with new failures on record.
 
-        A request that is not granted nodes now keeps its rank, so requests
+        The request keeps its rank, or what it is granted now, so requests
         behind it do not get the nodes that it releases.
 
         :return: why no provider can serve it; None if one can.
@@ -319,7 +325,7 @@ class RequestReconciler:
         if isinstance(decision, Grant):
             # The request is planned again when its nodes are released, and may
             # then need fewer new ones.
-            self.planner.forget(request.uuid)
+            self.planner.postpone(decision)
         if not isinstance(decision, Impossible):
             return None
         failures = [f'{provider}: {reason}' for entry in data

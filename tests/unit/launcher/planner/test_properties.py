@@ -81,6 +81,8 @@ class Planning(RuleBasedStateMachine):
         self.running = {}
         self.waiting = {}
         self.unwritten = {}
+        # Granted, but not written; to be planned again.
+        self.postponed = {}
         self.prepared = {}
 
     # What happens
@@ -180,7 +182,22 @@ class Planning(RuleBasedStateMachine):
     @rule(index=st.integers(0, 9))
     def fail(self, index):
         if grant := self.choose(self.unwritten, index):
-            self.planner.release(self.unwritten.pop(grant.request_id))
+            self.planner.postpone(grant)
+            self.postponed[grant.request_id] = self.unwritten.pop(
+                grant.request_id)
+
+    @rule(index=st.integers(0, 9))
+    def planPostponed(self, index):
+        if grant := self.choose(self.postponed, index):
+            del self.postponed[grant.request_id]
+            self.plan(self.world.requests[grant.request_id])
+
+    @rule(index=st.integers(0, 9))
+    def forgetGranted(self, index):
+        if grant := self.choose(self.unwritten | self.postponed, index):
+            self.planner.forget(grant.request_id)
+            for granted in self.unwritten, self.postponed:
+                granted.pop(grant.request_id, None)
 
     @rule(index=st.integers(0, 9))
     def finish(self, index):
@@ -236,6 +253,9 @@ class Planning(RuleBasedStateMachine):
         return {node_id: node for node_id, node in self.world.nodes.items()
                 if node.state == State.REQUESTED}
 
+    def getGrants(self):
+        return [*self.unwritten.values(), *self.postponed.values()]
+
     @rule(name=st.sampled_from('abc'))
     def pause(self, name):
         self.planner.pause(Subject(name), float('inf'), 'of a test')
@@ -260,7 +280,7 @@ class Planning(RuleBasedStateMachine):
                 used[node.provider, resource] += amount
             if node.label == 'small':
                 used['small'] += 1
-        for grant in self.unwritten.values():
+        for grant in self.getGrants():
             for slot in grant.slots:
                 if slot.node is None:
                     need = slot.provider.labels[slot.label_name].need
@@ -279,7 +299,7 @@ class Planning(RuleBasedStateMachine):
 
     @invariant()
     def no_node_is_granted_twice(self):
-        granted = [slot.node_id for grant in self.unwritten.values()
+        granted = [slot.node_id for grant in self.getGrants()
                    for slot in grant.slots]
         granted += [node.uuid for node in self.world.nodes.values()
                     if node.request_id]
@@ -287,7 +307,7 @@ class Planning(RuleBasedStateMachine):
 
     @invariant()
     def no_machine_is_used_twice(self):
-        used = [slot.node.interface_ip for grant in self.unwritten.values()
+        used = [slot.node.interface_ip for grant in self.getGrants()
                 for slot in grant.slots
                 if slot.node and slot.node.connection_name == 'desk']
         used += [node.interface_ip for node in self.world.nodes.values()
@@ -309,12 +329,14 @@ class Planning(RuleBasedStateMachine):
         for name in 'abc':
             self.planner.resume(Subject(name))
         rounds = 2 * (len(self.waiting) + len(self.running)
-                      + len(self.unwritten)) + 9
+                      + len(self.getGrants())) + 9
         for _ in range(rounds):
             while self.prepared:
                 self.writePrepared(0)
             while self.world.woken:
                 self.serve(0)
+            while self.postponed:
+                self.planPostponed(0)
             while self.unwritten:
                 self.write(0)
             # Nobody has asked for these, so they are of no account.

@@ -194,7 +194,7 @@ def test_slots_of_a_host_that_was_not_written():
                            limits={'instances': 1}))
     grant = world.planner.plan(makeRequest('big'))
     request, _ = world.request('big')
-    world.planner.release(grant)
+    world.planner.forget(grant.request_id)
     assert world.woken == [request.uuid]
     world.serve()
     assert not world.planner.capacity.claims
@@ -207,7 +207,7 @@ def test_grants_are_repeated_until_they_are_written():
     request = makeRequest('big')
     grant = world.planner.plan(request)
     assert world.planner.plan(request) is grant
-    world.planner.release(grant)
+    world.planner.postpone(grant)
     assert world.planner.plan(request) != grant
 
 

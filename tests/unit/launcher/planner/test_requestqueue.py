@@ -376,14 +376,31 @@ def test_next_request_is_woken_when_the_first_does_not_take_its_quota():
     assert world.woken == [first.uuid, second.uuid]
 
 
-def test_released_grant_wakes_the_next_request():
+def test_what_cannot_be_written_is_kept_for_the_request():
     world = World(smallProvider())
     world.fill(2)
-    grant = world.planner.plan(makeRequest('small'))
-    request, wait = world.request('small')
+    first = makeRequest('small')
+    grant = world.planner.plan(first)
+    second, wait = world.request('small')
     assert isinstance(wait, Wait)
-    world.planner.release(grant)
-    assert world.woken == [request.uuid]
+    world.planner.postpone(grant)
+    assert isinstance(world.planner.plan(second), Wait)
+    again = world.planner.plan(first)
+    assert isinstance(again, Grant) and again != grant
+    assert world.woken == []
+    world.planner.postpone(again)
+    world.planner.forget(first.uuid)
+    assert world.woken == [second.uuid]
+
+
+def test_what_cannot_be_written_goes_to_an_older_request_with_the_same_needs():
+    world = World(smallProvider())
+    world.fill(2)
+    older, younger = makeRequest('small'), makeRequest('small')
+    world.planner.postpone(world.planner.plan(younger))
+    assert isinstance(world.planner.plan(older), Wait)
+    assert isinstance(world.planner.plan(younger), Wait)
+    assert world.woken == [older.uuid]
 
 
 def test_grant_counts_until_its_records_are_seen():

@@ -4,6 +4,7 @@ import logging
 import math
 import time
 
+from kazoo.exceptions import ConnectionLoss
 from kazoo.protocol.states import EventType
 import pytest
 from zuul.launcher.client import LauncherClient
@@ -19,6 +20,7 @@ from tests.fixtures.racks import (
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import requestnotes
 from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.requests.grantwriter import GrantWriter
 from zuul_nodes.launcher.zookeeper import Conflict
 
 # The first connection is nobody's, if its launcher goes.
@@ -212,6 +214,29 @@ def test_nodes_of_waiting_request_serve_another(steps, racks):
     assert not any(last.nodes)
     finish(steps, first)
     assert serve(steps, last) != nodes
+    steps.endAll(racks)
+
+
+@pytest.mark.parametrize('error', [
+    Conflict('read too early'), ConnectionLoss()])
+def test_a_request_whose_grant_cannot_be_written_is_not_overtaken(
+        steps, racks, monkeypatch, error):
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    first, second = (steps.addRequest('big') for _ in range(2))
+    write, failed = GrantWriter.write, []
+
+    def fail(writer, request, grant, log):
+        if request.uuid == first.uuid and not failed:
+            failed.append(request)
+            raise error
+        write(writer, request, grant, log)
+    monkeypatch.setattr(GrantWriter, 'write', fail)
+    steps.runUntil(lambda: failed)
+    steps.runUntil(lambda: any(first.nodes) or any(second.nodes))
+    assert not any(second.nodes)
+    for request in (first, second):
+        serve(steps, request)
+        finish(steps, request)
     steps.endAll(racks)
 
 
