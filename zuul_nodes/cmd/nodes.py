@@ -1,4 +1,4 @@
-"""``zuul-nodes nodes``: lists the nodes, holds, releases and deletes them."""
+"""``zuul-nodes nodes``: lists the nodes, and changes their states."""
 
 import shlex
 

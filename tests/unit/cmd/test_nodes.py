@@ -159,15 +159,29 @@ def test_all_slots_of_a_host_change(nodes, add):
     assert host.next_state is None
 
 
-def test_what_is_not_on_hold_cannot_be_released(
-        zuulNodes, zuul_conf, tmp_path, add):
-    node = add()
+@pytest.mark.parametrize('action, attributes, problem', [
+    ('release', {}, 'is not on hold, it is ready'),
+    ('recheck', {}, 'has not failed, it is ready'),
+    ('recheck', {'state': State.FAILED, 'main_node_id': 32 * 'a'},
+     f'is a slot: recheck its host {32 * "a"}')])
+def test_action_has_to_make_sense_for_the_node(
+        zuulNodes, zuul_conf, tmp_path, add, action, attributes, problem):
+    node = add(**attributes)
     result = zuulNodes(
         'nodes', '-c', writeConf(zuul_conf, tmp_path / 'zuul.conf'),
-        'release', node.uuid)
+        action, node.uuid)
     assert (result.returncode, result.stdout, result.stderr) == (
-        1, '', f'zuul-nodes nodes: node {node.uuid} is not on hold, it is '
-        'ready\n')
+        1, '', f'zuul-nodes nodes: node {node.uuid} {problem}\n')
+
+
+def test_a_host_is_tried_again_as_a_whole(nodes, add):
+    slot = add(state=State.OUTDATED)
+    host = add(state=State.FAILED, subnodes=[slot.uuid])
+    assert nodes('recheck', host.uuid) == (
+        f'The node {host.uuid} is tried again.\n')
+    host.refresh(add.context)
+    slot.refresh(add.context)
+    assert host.next_state == slot.next_state == State.OUTDATED
 
 
 @pytest.mark.parametrize('instance, shown', [

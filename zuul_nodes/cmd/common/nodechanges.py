@@ -21,7 +21,11 @@ CHANGES = {
     'release': ('used', 'end the hold of a node: it is deleted, or used '
                         'again if it is static'),
     'delete': ('outdated', 'delete a node; a static node is prepared anew'),
+    'recheck': ('outdated', 'try a static node that has failed again, without '
+                            'the wait after a failure'),
 }
+# States of nodes that wait to be tried again.
+FAILED = ('failed', 'tempfailed')
 
 
 def readNodes(client):
@@ -76,13 +80,20 @@ def change(client, node, action, reason=None, force=False):
     if action == 'release' and 'hold' not in (
             node['state'], node['next_state']):
         raise UserError(f'{name} is not on hold, it is {node["state"]}')
+    if action == 'recheck' and node['host']:
+        raise UserError(f'{name} is a slot: recheck its host {node["host"]}')
+    if action == 'recheck' and node['state'] not in FAILED:
+        raise UserError(f'{name} has not failed, it is {node["state"]}')
     data = zkobjects.compress({
         'next_state': state,
         'next_comment': reason[:LONGEST_REASON] if reason else None})
     orders.note(client, f'nodes {action}{" --force" if force else ""}',
                 node=node['uuid'], provider=node['provider'], reason=reason)
     # The slots of a host are the nodes that jobs use.
-    for uuid in node['slots'] or [node['uuid']]:
+    uuids = node['slots'] or [node['uuid']]
+    if action == 'recheck':
+        uuids = [node['uuid'], *node['slots']]
+    for uuid in uuids:
         if zkrecords.read(client, f'{NODES}/{uuid}') is not None:
             zkrecords.write(client, f'{NODES}/{uuid}/{LIFECYCLE}', data)
     if force:
@@ -90,7 +101,7 @@ def change(client, node, action, reason=None, force=False):
         for uuid in (*node['slots'], node['uuid']):
             orders.add(client, Order.REMOVE, uuid)
     done = {'hold': 'is put on hold', 'release': 'is released',
-            'delete': 'is deleted'}[action]
+            'delete': 'is deleted', 'recheck': 'is tried again'}[action]
     if node['request'] and node['state'] != 'hold':
         done += (f' when request {node["request"]} of tenant '
                  f'{node["tenant"]} has ended')

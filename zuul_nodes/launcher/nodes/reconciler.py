@@ -202,6 +202,9 @@ class NodeReconciler:
         transaction.deletePart(node.assignment)
         transaction.deletePart(node.lifecycle)
         transaction.commit()
+        # What the node waited for in its former state is over.
+        setAttributes(node, delete_state_machine=None)
+        self.steps.end(node.uuid)
 
     def _deallocate(self, node, log):
         """Remove the assignment of a node whose request is gone, so that other

@@ -11,6 +11,7 @@ from tests.fixtures.racks import cloud, finish, isDone
 from tests.fixtures.settings import change
 from tests.fixtures.sshservers import Listener
 from tests.fixtures.staticlayouts import checkedStaticNodes
+from zuul_nodes.cmd.common import nodechanges
 from zuul_nodes.launcher.planner.capacity import END
 from zuul_nodes.quickstart import ports
 
@@ -97,6 +98,32 @@ def test_static_node_that_failed_its_liveness_check_comes_back(
     assert request.nodes == [node.uuid]
     assert node.state == State.READY
     assert node.comment is None
+
+
+@pytest.mark.parametrize('slots', [1, 2])
+def test_static_node_is_tried_again_at_once_by_order(
+        steps, makeHost, slots):
+    host = makeHost()
+    steps.setLayout(checkedStaticNodes(
+        host.port, defaults=f'{{boot-timeout: 3, slots: {slots}}}'))
+    waitForReady(steps, slots)
+    host.stop()
+    change(steps.liveness_check, liveness_timeout=0)
+    request = steps.addRequest('big')
+    steps.runUntilWaiting(request)
+    change(steps.liveness_check, liveness_timeout=5)
+    # The driver waits with the machine, or with a slot first.
+    steps.runUntil(lambda: any(
+        node.delete_state_machine for node in steps.nodes(State.FAILED)))
+    node, = (node for node in steps.nodes(State.FAILED)
+             if not node.main_node_id)
+    host.start()
+    client = steps.zk_client.client
+    record, = (each for each in nodechanges.readNodes(client)
+               if each['uuid'] == node.uuid)
+    nodechanges.change(client, record, 'recheck')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FULFILLED
 
 
 @pytest.mark.parametrize('known', [False, True])
