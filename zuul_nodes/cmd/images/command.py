@@ -15,6 +15,7 @@ command runs beside a running Zuul and uses its zuul.conf.'''
 
 COLUMNS = ('Image', 'Build', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
            'Validated', 'Image id, progress or reason')
+VALIDATED = {True: 'yes', False: 'no', None: 'not yet'}
 WIDTHS = {'Image': 30, 'Endpoint': 24, 'Image id, progress or reason': 40}
 # Name -> help text, and its argument.
 CHANGES = {
@@ -35,6 +36,7 @@ CHANGES = {
               'image'),
     'resume': ('undo "pause"', 'image'),
 }
+BUILD = 'the id of a build, as "zuul-nodes images" shows it'
 WITH_FORCE = ('reject', 'delete')
 WITH_ENDPOINT = ('validate', 'reject', 'forget')
 WITH_REASON = ('build', 'pause', 'keep')
@@ -42,19 +44,21 @@ WITH_REASON = ('build', 'pause', 'keep')
 
 def addArguments(parser):
     output.addListArguments(parser, DESCRIPTION)
-    parser.set_defaults(image=None, action=None)
+    parser.set_defaults(image=None, build=None, action=None)
     actions = parser.add_subparsers(dest='action', metavar='ACTION')
     lister = actions.add_parser('list', help='list images; the default')
     output.addCommonArguments(lister, is_list=True)
     lister.add_argument(
         'image', nargs='?', help='the name of an image (default: all)')
+    shower = actions.add_parser('show', help='show all about a build')
+    output.addCommonArguments(shower, is_list=True)
+    shower.add_argument('build', help=BUILD)
     for name, (help_text, what) in CHANGES.items():
         change = actions.add_parser(name, help=help_text, description=(
             help_text[0].upper() + help_text[1:] + '.'))
         output.addCommonArguments(change)
         change.add_argument(what, help={
-            'build': 'the id of a build, as "zuul-nodes images" shows it',
-            'image': 'the name of an image'}[what])
+            'build': BUILD, 'image': 'the name of an image'}[what])
         change.add_argument(
             '--timeout', type=float, default=10, metavar='SECONDS',
             help='how long to wait for a launcher that is working on a '
@@ -77,13 +81,20 @@ def run(args):
     if args.action in CHANGES:
         return _change(config, args)
     from zuul_nodes.cmd.common.readonly import connected
-    from zuul_nodes.cmd.images.records import findImage, readImages
+    from zuul_nodes.cmd.images.records import (
+        findBuild,
+        findImage,
+        readImages,
+    )
     with connected(config) as zookeeper:
         images = readImages(zookeeper.client, getConnections(config))
+    build = args.build and findBuild(images, args.build)
     if args.image:
         images = [findImage(images, args.image)]
     if args.format == 'json':
-        print(output.formatJSON(images))
+        print(output.formatJSON(build or images))
+    elif build:
+        print(formatBuild(build))
     else:
         print(output.formatTable(COLUMNS, list(getRows(images)), WIDTHS))
     return 0
@@ -139,12 +150,46 @@ def getRows(images):
                 yield (*first, *_getCells(upload))
 
 
+def formatBuild(build):
+    """:return: all about a build and its uploads, as text."""
+    from zuul_nodes.cmd.images.records import getName
+    return '\n\n'.join(output.formatFields(fields) for fields in ((
+        ('Build', build['uuid']),
+        ('Image', getName(build)),
+        ('Format', build['format']),
+        ('Built', _getTime(build['timestamp'])),
+        ('State', build['_state'] or 'reported'),
+        ('Project', build['project_canonical_name']),
+        ('Branch', build['project_branch']),
+        ('Tenant', build['build_tenant_name']),
+        ('Build of the job', build['build_uuid']),
+        ('File', build['url']),
+        ('MD5', build['md5sum']),
+        ('SHA-256', build['sha256']),
+        ('Kept', build['kept'] is not None and (build['kept'] or 'yes')),
+        ('File gone', build['file_gone'])),
+        *map(_getFields, build['uploads'])))
+
+
+def _getFields(upload):
+    return (('Upload', upload['uuid']),
+            ('Endpoint', upload['endpoint_name']),
+            ('Providers', ', '.join(upload['providers'] or ())),
+            ('Begun', _getTime(upload['timestamp'])),
+            ('State', upload['_state']),
+            ('Attempt', upload['attempt'] and str(upload['attempt'])),
+            ('Validated', VALIDATED[upload['validated']]),
+            ('Validated by', upload['build_uuid']),
+            ('Image id', upload['external_id']),
+            ('Progress', upload.get('progress')),
+            ('Remark', upload['remark']))
+
+
 def _getCells(upload):
     if upload is None:
         return '-', '-', '-', '-'
-    validated = {True: 'yes', False: 'no', None: 'not yet'}
     return (upload['endpoint_name'], upload['_state'],
-            validated[upload['validated']],
+            VALIDATED[upload['validated']],
             upload['remark'] or upload['external_id']
             or upload.get('progress') or '-')
 

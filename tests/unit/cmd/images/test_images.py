@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import urllib.parse
 
 import pytest
@@ -121,6 +122,37 @@ def test_json(context, images):
         'debian', 'debian', 'ready')
     upload, = build['uploads']
     assert upload['external_id'] == 'ami-1'
+
+
+def test_all_about_a_build(context, images):
+    addArtifact(context, 'debian', url='https://example.com/debian.raw',
+                project_branch='main', sha256='abc')
+    for number in (1, 2):
+        addUpload(context, 'debian', endpoint_name=f'cloud/{number}',
+                  uuid=f'upload {number}', providers=['one', 'two'],
+                  external_id=f'ami-{number}')
+    imagecontrols.add(context.client, Control.KEPT, 'debian-build', 'good')
+    result = images('show', 'debian')
+    assert (result.returncode, result.stderr) == (0, '')
+    build, *uploads = (
+        dict(re.split(': +', line, maxsplit=1)
+             for line in part.splitlines())
+        for part in result.stdout.strip().split('\n\n'))
+    built = build.pop('Built')
+    assert built.startswith('2023-11-1')
+    assert build == {
+        'Build': 'debian-build', 'Image': 'example.com/nodes/debian',
+        'Format': 'raw', 'State': 'ready', 'Branch': 'main',
+        'Build of the job': 'job', 'File': 'https://example.com/debian.raw',
+        'SHA-256': 'abc', 'Kept': 'good'}
+    assert uploads == [{
+        'Upload': f'upload {number}', 'Endpoint': f'cloud/{number}',
+        'Providers': 'one, two', 'Begun': built, 'State': 'ready',
+        'Validated': 'yes', 'Image id': f'ami-{number}'}
+        for number in (1, 2)]
+    shown = json.loads(images('show', '--format', 'json', 'debian').stdout)
+    listed, = json.loads(images('list', '--format', 'json').stdout)
+    assert [shown] == listed['builds']
 
 
 def test_images_without_records_writes_nothing(images, empty_client):
@@ -320,6 +352,7 @@ def test_validating_a_build_again(context, images, last):
 
 @pytest.mark.parametrize('arguments, expected', [
     ('delete fedora-b', 'there is no build "fedora-b"'),
+    ('show fedora-b', 'there is no build "fedora-b"'),
     ('delete deb', 'is ambiguous. Give more of it'),
     ('validate debian-b --endpoint away', 'has no upload at away. It has '
      'uploads at: cloud/region'),
