@@ -146,9 +146,9 @@ class NodeTermination:
         audit.tell(
             audit.Event.DELETED, node,
             result=audit.Result.FAILED if is_left else audit.Result.DONE,
-            reason=is_left and (
-                'the cloud may still have it'
-                + (', by order of the operator' if is_ordered else '')),
+            reason=('the cloud may still have it'
+                    + (', by order of the operator' if is_ordered else ''))
+            if is_left else None,
             launcher=self.session.identifier)
         if self.session.remove(node):
             self.queue.addAfter(('lock', (

@@ -203,6 +203,10 @@ class Capacity:
         self._write(node.uuid, self._describe(node))
 
     def remove(self, node_id: str) -> None:
+        """:param node_id: of a node whose record is gone."""
+        if self.getNode(node_id) is None:
+            # The record was not written: the claim ends with the grant.
+            return
         self._unclaim(node_id)
         self._write(node_id, NOTHING)
 

@@ -20,8 +20,8 @@ from tests.fixtures.racks import (
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import requestnotes
 from zuul_nodes.launcher.planner.pauses import Subject
-from zuul_nodes.launcher.requests.grantwriter import GrantWriter
 from zuul_nodes.launcher.zookeeper import Conflict
+from zuul_nodes.launcher.zookeeper.transaction import Transaction
 
 # The first connection is nobody's, if its launcher goes.
 CLOUDS = cloud('one', labels='[big]') + addSection('other') + addProvider(
@@ -223,14 +223,15 @@ def test_a_request_whose_grant_cannot_be_written_is_not_overtaken(
         steps, racks, monkeypatch, error):
     steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
     first, second = (steps.addRequest('big') for _ in range(2))
-    write, failed = GrantWriter.write, []
+    send, failed = Transaction._send, []
 
-    def fail(writer, request, grant, log):
-        if request.uuid == first.uuid and not failed:
-            failed.append(request)
+    def fail(transaction, operations):
+        if not failed and any(
+                path == first.getPath() for _, (path, *_) in operations):
+            failed.append(operations)
             raise error
-        write(writer, request, grant, log)
-    monkeypatch.setattr(GrantWriter, 'write', fail)
+        return send(transaction, operations)
+    monkeypatch.setattr(Transaction, '_send', fail)
     steps.runUntil(lambda: failed)
     steps.runUntil(lambda: any(first.nodes) or any(second.nodes))
     assert not any(second.nodes)
