@@ -17,6 +17,7 @@ from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.images import IMAGE, ImageLauncher
 from tests.fixtures.keyscans import connects, makeScanner, scanner
 from tests.fixtures.launcher import Steps
+from tests.fixtures.metricnames import findUnknown
 from tests.fixtures.names import names
 from tests.fixtures.pipelines import Pipelines
 from tests.fixtures.racks import Racks
@@ -147,8 +148,13 @@ def keeper(makeKeeper):
 
 @pytest.fixture
 def stats_server(request, zuul_conf):
-    """A statsd for the keepers and launchers that a test makes later."""
-    return endWith(request, StatsServer(zuul_conf))
+    """A statsd for the keepers and launchers that a test makes later.
+
+    It gets nothing of which the reference does not tell.
+    """
+    server = endWith(request, StatsServer(zuul_conf))
+    yield server
+    assert findUnknown(server.received) <= {'end:1|c'}
 
 
 @pytest.fixture
