@@ -33,7 +33,8 @@ PROGRAMS = {
     'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'docker', 'export', 'git',
     'grep', 'kill', 'kubectl', 'mypy', 'nodepool', 'openstack', 'podman',
     'printf', 'ps', 'pytest', 'python', 'python3', 'ssh', 'ssh-keygen',
-    'ssh-keyscan', 'sudo', 'swift', 'systemctl', 'tail', 'tar', 'tox',
+    'ssh-keyscan', 'statsd_exporter', 'sudo', 'swift', 'systemctl', 'tail',
+    'tar', 'tox',
     'zuul-admin', 'zuul-client', 'zuul-executor', 'zuul-launcher',
     'zuul-scheduler', 'zuul-web',
 }
