@@ -74,8 +74,11 @@ class Launcher:
         self.join_event = threading.Event()
         self.own_temp_directory = images.TempDirectory(
             self.settings.temp_dir, self.hostname)
-        self.statsd = get_statsd(
-            config, {'hostname': _hostname or socket.getfqdn()})
+        machine = _hostname or socket.getfqdn()
+        self.statsd = get_statsd(config, {'hostname': machine})
+        self.exporter = metrics.makeExporter(config, is_embedded, machine)
+        if self.exporter:
+            self.statsd = metrics.Client(self.statsd, self.exporter)
         providers.prepareDrivers(connections, self.settings, self.statsd)
         self._connect(config)
         self._makeCommonParts()
@@ -384,6 +387,8 @@ class Launcher:
         self.host_key_scanner.start()
         self.image_schedule.checkSoon()
         self.queue.start()
+        if self.exporter:
+            self.exporter.start()
         self.gauges.start()
         self.readiness.start()
         self.queue.add(changes.LAYOUT)
@@ -405,6 +410,8 @@ class Launcher:
         self.stop_event.set()
         self.queue.stop()
         self.gauges.stop()
+        if self.exporter:
+            self.exporter.stop()
         self.images.stop()
         self.host_key_scanner.stop()
         self.pools.stop()

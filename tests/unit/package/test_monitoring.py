@@ -16,7 +16,9 @@ import pytest
 import yaml
 from zuul.model import ImageUpload, NodesetRequest, ProviderNode
 
-from tests.fixtures.metricnames import KINDS, getMetrics
+from tests.fixtures.metricnames import getSeries
+from zuul_nodes.launcher.metrics.exporter import BUCKETS
+from zuul_nodes.launcher.metrics.names import METRICS, PLACEHOLDER
 
 ROOT = pathlib.Path(__file__).parents[3]
 MONITORING = ROOT / 'contrib/monitoring'
@@ -32,9 +34,9 @@ VALUES = {
     ('zuul_image_upload_state', 'state'): ImageUpload.STATES,
     ('zuul_nodes_driver_seconds_count', 'outcome'): {'success', 'error'},
     **{(name, label): set(ProviderNode.State)
-       for metric in getMetrics() if 'node' in metric.name
+       for metric in METRICS if 'node' in metric.name
        or '.launch.' in metric.name
-       for name, _ in metric.getSeries() for label in ('state', 'result')
+       for name, _ in getSeries(metric) for label in ('state', 'result')
        if 'requests' not in name},
 }
 
@@ -84,7 +86,7 @@ def check(query, text=''):
     """:return: yields what is wrong with a query, and with a text that names
         labels of its result."""
     known = dict(itertools.chain.from_iterable(
-        metric.getSeries() for metric in getMetrics()))
+        getSeries(metric) for metric in METRICS))
     try:
         expression = parse(query)
     except ValueError as error:
@@ -119,12 +121,12 @@ def test_query_asks_for_what_launchers_send(query, text):
 
 @pytest.mark.parametrize('query, text, problem', [
     ('sum(zuul_nodes_state', '', 'parenthesis'),
-    ('rate(zuul_nodes_launch_total)', '', 'matrix'),
+    ('rate(zuul_nodes_launch_events_total)', '', 'matrix'),
     ('zuul_node_state', '', 'do not send zuul_node_state'),
     ('1 + rate(zuul_nodes_launch[5m])', '', 'do not send zuul_nodes_launch'),
     ('zuul_nodes_state{stat="ready"}', '', 'has no label stat'),
     ('zuul_nodes_state{state="gone"}', '', 'never gone'),
-    ('zuul_nodes_launch_total{result="success"}', '', 'never success'),
+    ('zuul_nodes_launch_events_total{result="success"}', '', 'never success'),
     ('zuul_nodeset_requests_state{state="ready"}', '', 'never ready'),
     ('sum by (le) (zuul_nodes_launch_seconds_sum)', '', 'no label le'),
     ('sum(max by (label) (zuul_nodes_state)) > 1', '', 'no label label'),
@@ -140,33 +142,33 @@ def test_each_metric_is_on_the_dashboard_or_has_an_alert():
     asked = {selector.name for query, _ in getQueries()
              for selector in find(parse(query), VectorSelector)}
     sent = {}
-    for metric in getMetrics():
+    for metric in METRICS:
         sent.setdefault(metric.name, set()).update(
-            name for name, _ in metric.getSeries())
+            name for name, _ in getSeries(metric))
     assert [name for name, series in sent.items() if not series & asked] == []
 
 
-def test_mapping_has_each_metric():
-    """What is sent at intervals ends some time after the last one: a gauge,
-    except those that are sent when they change."""
+def test_mapping_makes_what_launchers_export_themselves():
     mapping = yaml.safe_load((MONITORING / 'statsd-mapping.yaml').read_text())
-    assert mapping['defaults']['observer_type'] == 'histogram'
-    rules = mapping['mappings']
-    assert {rule['name']: bool(rule.pop('ttl', None)) for rule in rules} == {
-        metric.prometheus_name: metric.kind == 'gauge'
-        and not metric.name.endswith('_workers') for metric in getMetrics()}
-    assert rules == [
-        {'match': metric.match, 'match_metric_type': KINDS[metric.kind][1],
-         'name': metric.prometheus_name}
-        | ({'labels': {label: f'${number}' for number, label
+    assert mapping['defaults'] == {
+        'observer_type': 'histogram',
+        'histogram_options': {'buckets': list(BUCKETS)}}
+    rules = {rule['name']: rule for rule in mapping['mappings']}
+    assert len(rules) == len(mapping['mappings'])
+    assert rules == {metric.prometheus_name: {
+        'match': PLACEHOLDER.sub('*', metric.name),
+        'match_metric_type': metric.kind.replace('timer', 'observer'),
+        'name': metric.prometheus_name,
+        **({'labels': {label: f'${number}' for number, label
                        in enumerate(metric.labels, 1)}}
-           if metric.labels else {})
-        for metric in getMetrics()]
+           if metric.labels else {}),
+        **({'ttl': f'{metric.lifetime}s'} if metric.lifetime else {}),
+    } for metric in METRICS}
 
 
 def test_names_in_prometheus_have_one_meaning():
-    series = [name for metric in getMetrics()
-              for name, _ in metric.getSeries()]
+    series = [name for metric in METRICS
+              for name, _ in getSeries(metric)]
     assert len(set(series)) == len(series) > 50
 
 
