@@ -238,7 +238,7 @@ class Launcher:
         self.node_steps = nodes.NodeSteps(
             self.node_records, self.state_machines, self.settings)
         self.request_ends = requests.RequestEnds(
-            self.api, self.session, self.result_events)
+            self.api, self.session, self.result_events, self.stats)
         host_keys = nodes.HostKeys(
             self.host_key_scanner, self.layouts, self.liveness_check)
         self.node_launch = nodes.NodeLaunch(

@@ -33,6 +33,9 @@ VALUES = {
     ('zuul_uploads_state', 'state'): ImageUpload.STATES,
     ('zuul_image_upload_state', 'state'): ImageUpload.STATES,
     ('zuul_nodes_driver_seconds_count', 'outcome'): {'success', 'error'},
+    **{(f'zuul_nodeset_requests_end_{name}', 'result'):
+       set(NodesetRequest.FINAL_STATES)
+       for name in ('events_total', 'seconds_bucket')},
     **{(name, label): set(ProviderNode.State)
        for metric in METRICS if 'node' in metric.name
        or '.launch.' in metric.name

@@ -88,6 +88,8 @@ METRICS = (
     *(Metric(f'{key}.launch.{result}', kind) for key in LAUNCHES
       for result in ('<result>', 'error.<kind>')
       for kind in ('counter', 'timer')),
+    *(Metric('zuul.nodeset_requests.end.<tenant>.<result>', kind)
+      for kind in ('counter', 'timer')),
     Metric('zuul.image.<image>.upload.<endpoint>.duration', 'timer'),
     Metric('zuul.launcher.run_handler', 'timer'),
     Metric('zuul.nodes.driver.<driver>.<connection>.<method>.<outcome>',

@@ -6,6 +6,7 @@ left out.
 
 import contextlib
 import logging
+import time
 
 from zuul.exceptions import QuotaException
 from zuul.lib.statsd import normalize_statsd_name
@@ -63,6 +64,22 @@ class Stats:
                         self.statsd.timing(f'{key}.{result}', duration * 1000)
         except Exception:
             self.log.exception('Unable to report the launch of %s:', node)
+
+    def reportRequest(self, request):
+        """Report the end of a request, and how long it took.
+
+        :param NodesetRequest request: in its final state.
+        """
+        if not self.statsd:
+            return
+        try:
+            key = (f'zuul.nodeset_requests.end.'
+                   f'{makeSafe(request.tenant_name)}.{request.state}')
+            self.statsd.incr(key)
+            self.statsd.timing(
+                key, max(time.time() - request.request_time, 0) * 1000)
+        except Exception:
+            self.log.exception('Unable to report the end of %s:', request)
 
     def reportHandler(self, duration):
         """Report the time that a worker has spent on a key.

@@ -17,12 +17,14 @@ class RequestEnds:
     :param Records records: of all nodes and requests.
     :param Session session: writes the requests.
     :param result_events: tenant -> pipeline -> queue of its result events.
+    :param Stats stats: reports the ends.
     """
 
-    def __init__(self, records, session, result_events):
+    def __init__(self, records, session, result_events, stats):
         self.records = records
         self.session = session
         self.result_events = result_events
+        self.stats = stats
 
     def addFulfilled(self, transaction, node, log):
         """Fulfil a request together with the last of its nodes, if this
@@ -74,6 +76,7 @@ class RequestEnds:
                 request.pipeline_name],
             NodesProvisionedEvent(request.uuid, request.buildset_uuid))
         transaction.callAfterwards(_endSpan, request)
+        transaction.callAfterwards(self.stats.reportRequest, request)
 
     def startSpan(self, request):
         """Start the span of a request when the launcher first sees it, so that

@@ -251,7 +251,9 @@ def test_failed_launch(keeper, provider, stats_server, error, key):
 def test_error_in_launch_metrics_is_logged(keeper, stats_server, caplog):
     stats = Stats(keeper.statsd)
     stats.reportLaunch(None, None)
+    stats.reportRequest(None)
     assert 'Unable to report the launch' in caplog.text
+    assert 'Unable to report the end' in caplog.text
     stats.reportLaunch(launch(State.READY), None)
     assert stats_server.receiveAll(keeper.statsd) == [
         'zuul.nodes.launch.ready:1|c',
@@ -259,6 +261,21 @@ def test_error_in_launch_metrics_is_logged(keeper, stats_server, caplog):
 
 
 # The rest
+
+@pytest.mark.parametrize('age, milliseconds', [(90, 90_000), (-5, 0)])
+def test_end_of_a_request(keeper, stats_server, age, milliseconds):
+    """Its time is never negative, as when clocks differ."""
+    request = NodesetRequest()
+    request._set(state=NodesetRequest.State.FAILED, tenant_name='a.b',
+                 request_time=time.time() - age)
+    Stats(keeper.statsd).reportRequest(request)
+    counter, timer = stats_server.receiveAll(keeper.statsd)
+    key = 'zuul.nodeset_requests.end.a_b.failed'
+    assert counter == f'{key}:1|c'
+    name, value = timer.removesuffix('|ms').split(':')
+    assert name == key
+    assert milliseconds <= float(value) < milliseconds + 60_000
+
 
 def test_timers(keeper, stats_server):
     stats = Stats(keeper.statsd)
@@ -348,6 +365,7 @@ def test_without_statsd(makeKeeper, start, kazoo_client):
     stats = Stats(keeper.statsd)
     stats.reportHandler(1)
     stats.reportLaunch(None, None)
+    stats.reportRequest(None)
     with stats.timeUpload(None):
         pass
     # One that could tell nothing must not be elected.
@@ -386,6 +404,8 @@ def test_launcher_reports_all_metrics(started, stats_server, racks):
             'stuck_pools', 'waiting_requests')),
         'zuul.nodes.launch.error.unknown',
         'zuul.nodes.launch.failed',
+        'zuul.nodeset_requests.end.tenant.failed',
+        'zuul.nodeset_requests.end.tenant.fulfilled',
         'zuul.nodes.launch.ready',
         'zuul.nodes.state.ready',
         'zuul.provider.example_com%2Fnodes_one.nodes.launch.ready',
