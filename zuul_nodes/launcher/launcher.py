@@ -140,7 +140,8 @@ class Launcher:
             planner.Surroundings(
                 self.node_images.canUse, self.ownership.isHandled,
                 self.ownership.handles, self.answers.isAsked,
-                self.answers.getProblem, self.isGiven),
+                self.answers.getProblem, self.isGiven,
+                self.settings.tenant_limits.get),
             self.min_ready_state.queueCheck,
             lambda host: self.queue.add(('name', host)),
             limits_lifetime=self.settings.limits_lifetime)

@@ -73,6 +73,38 @@ def _readTimeouts(text: str) -> Timeouts:
     return Timeouts(general, by_tenant)
 
 
+@dataclasses.dataclass(frozen=True)
+class TenantLimits:
+    """How much tenants may have, resource -> amount.
+
+    :ivar general: for all tenants.
+    :ivar by_tenant: name of a tenant -> its own limits.
+    """
+    general: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    by_tenant: Mapping[str, Mapping[str, float]] = dataclasses.field(
+        default_factory=dict)
+
+    def get(self, tenant_name: str) -> Mapping[str, float]:
+        """:return: the limits of a tenant, its own first."""
+        return self.by_tenant.get(tenant_name, self.general)
+
+
+def _readTenantLimits(text: str) -> TenantLimits:
+    general: dict[str, float] = {}
+    own: dict[str, dict[str, float]] = {}
+    for entry in _readNames(text):
+        # The name of a tenant may contain any characters.
+        name, equals, limit = entry.rpartition('=')
+        resource, _, amount = map(str.strip, limit.rpartition(':'))
+        number = float(amount)
+        if not resource or not 0 <= number < math.inf:
+            raise ValueError
+        limits = own.setdefault(name.strip(), {}) if equals else general
+        limits[resource] = int(number) if number.is_integer() else number
+    return TenantLimits(general, {
+        name: general | limits for name, limits in own.items()})
+
+
 KINDS: dict[Any, Kind] = {
     bool: Kind(lambda text: SWITCH[text.lower()], 'true or false'),
     int: Kind(int, 'a whole number'),
@@ -82,6 +114,9 @@ KINDS: dict[Any, Kind] = {
     Timeouts: Kind(
         _readTimeouts, 'a number of seconds, and TENANT=SECONDS for tenants '
         'with another one, separated by commas'),
+    TenantLimits: Kind(
+        _readTenantLimits, 'RESOURCE:NUMBER, and TENANT=RESOURCE:NUMBER for '
+        'tenants with another limit, separated by commas'),
     addresses.ImageSources: Kind(addresses.ImageSources, 'a list'),
 }
 
@@ -165,6 +200,15 @@ class Settings:
         requests of one tenant, for example ``14400, example=3600``.  ``0``
         sets no limit.  Labels may have a ``request-timeout`` of their own.
         ''', shown='0')
+    tenant_limits: TenantLimits = option(  # noqa: RUF009
+        TenantLimits, '''
+        The most that the requests of a tenant may use at a time, at all
+        providers: ``RESOURCE:NUMBER`` for each tenant, and
+        ``TENANT=RESOURCE:NUMBER`` for one tenant, for example ``instances:50,
+        example=instances:20, example=cores:80``.  The resources are those of
+        ``resource-limits``.  A node counts for the tenant of its request;
+        min-ready nodes count for none until then.  Requests that exceed the
+        limit wait, and those behind them that fit are served.''', shown='')
     capacity_timeout: float = option(86400.0, '''
         If the cloud reports for this time that it lacks the capacity for a
         label, requests that only this provider could serve fail instead of

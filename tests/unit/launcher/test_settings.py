@@ -50,6 +50,17 @@ def test_time_out_of_requests_may_differ_by_tenant(text, found):
     assert [timeouts.get(name) for name in ('one', 'two')] == found
 
 
+@pytest.mark.parametrize('text, one, two', [
+    ('', {}, {}),
+    ('instances:5', {'instances': 5}, {'instances': 5}),
+    ('one=instances:2, instances:5, cores: 8, one = ram:0.5',
+     {'instances': 2, 'cores': 8, 'ram': 0.5}, {'instances': 5, 'cores': 8}),
+    ('a=b:c=instances:1', {}, {})])
+def test_limits_may_differ_by_tenant(text, one, two):
+    limits = read(tenant_limits=text).tenant_limits
+    assert [limits.get(name) for name in ('one', 'two')] == [one, two]
+
+
 def test_a_path_may_begin_with_the_home_of_the_user(monkeypatch):
     monkeypatch.setenv('HOME', '/home/zuul')
     assert read(temp_dir='~/images').temp_dir == '/home/zuul/images'
@@ -64,6 +75,9 @@ def test_a_path_may_begin_with_the_home_of_the_user(monkeypatch):
     *((('request_timeout', text, 'a number of seconds, and TENANT=SECONDS for '
         'tenants with another one, separated by commas'))
       for text in ('soon', 'one=', '-1', 'one=inf')),
+    *(('tenant_limits', text, 'RESOURCE:NUMBER, and TENANT=RESOURCE:NUMBER '
+       'for tenants with another limit, separated by commas')
+      for text in ('5', 'one=5', 'instances:-1', 'cores:inf', 'one=:3')),
     ('temp_dir', '', 'a path')])
 def test_a_value_that_is_not_right_is_told_with_what_would_be(
         option, text, right):

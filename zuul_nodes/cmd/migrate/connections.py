@@ -23,6 +23,9 @@ LOST = {
 }
 HANDLED = ('elements-dir', 'labels', 'diskimages', 'providers',
            'tenant-resource-limits')
+# Nodepool's limit of a tenant -> the resource; others are those of AWS.
+LIMITS = {'max-servers': 'instances', 'max-cores': 'cores', 'max-ram': 'ram',
+          'max-volumes': 'volumes', 'max-volume-gb': 'volume-gb'}
 # A connection of this name is there without zuul.conf.
 RESERVED = 'null'
 
@@ -121,6 +124,19 @@ def write(options_of):
     return '\n'.join(lines) + '\n' if lines else '', shown
 
 
+def _formatLimits(values):
+    """:return: limits of tenants as in zuul.conf."""
+    entries = (entry for value, _ in values
+               for entry in (value if isinstance(value, list) else ()))
+    return ', '.join(
+        f'{entry["tenant-name"]}={LIMITS.get(name, name)}:{amount}'
+        for entry in entries
+        if isinstance(entry, dict) and 'tenant-name' in entry
+        for name, amount in entry.items()
+        if name != 'tenant-name' and isinstance(amount, int | float)
+    ) or 'TENANT=RESOURCE:NUMBER'
+
+
 def remarkSettings(site, report):
     """Report what becomes of attributes at the top level."""
     for name, values in site.settings.items():
@@ -132,10 +148,10 @@ def remarkSettings(site, report):
                 report.add(Kind.LOST, f'"{name}": {LOST[name]}', origin)
             elif name == 'tenant-resource-limits':
                 report.add(
-                    Kind.DECIDE, '"tenant-resource-limits": there are no '
-                    'limits for tenants. Give each tenant a provider of its '
-                    'own with "resource-limits", attached to the same '
-                    'section, or set "max-nodes" of labels', origin)
+                    Kind.DECIDE, '"tenant-resource-limits": the launchers '
+                    'have such limits in [launcher] of zuul.conf, if tenants '
+                    'keep their names: '
+                    f'"tenant_limits = {_formatLimits(values)}"', origin)
             elif name not in HANDLED:
                 report.add(Kind.LOST, f'"{name}": Nodepool 11 does not read '
                            f'it', origin)

@@ -30,6 +30,7 @@ from zuul_nodes.launcher.planner.limits import (
     getLabelKey,
     getProviderQuota,
     getSlots,
+    getTenantShare,
     withProblem,
 )
 from zuul_nodes.launcher.planner.readynodes import (
@@ -162,6 +163,8 @@ class Capacity:
         self._entries: dict[str, Entry] = {}
         # The other way round: request -> nodes, key -> nodes.
         self._claimed: dict[str, set[str]] = collections.defaultdict(set)
+        # Uuid of a claimed node -> what its tenant is charged with.
+        self._granted: dict[str, Charges] = {}
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
         self._spare: collections.Counter[tuple[str, str]] = (
             collections.Counter())
@@ -271,7 +274,9 @@ class Capacity:
             elif slot.node is None:
                 charges.update(self.limits.getCharges(
                     provider, slot.label_name) or {})
-            self._claim(grant.request_id, slot.node_id, charges=charges)
+            self._claim(grant.request_id, slot.node_id, charges=charges,
+                        tenant=self.limits.getTenantCharges(
+                            provider, slot.label_name))
         for host in hosts:
             self._claim(
                 grant.request_id, host.node_id,
@@ -391,7 +396,7 @@ class Capacity:
             return 1.0
         share = 0.0
         for key, limit in limits.items():
-            if key[0].kind != 'label':
+            if not key[0].is_tenants:
                 share = max(share, self.used[key] / limit if limit else 1.0)
         # Launchers do not all choose the same, if there is little
         # difference.
@@ -455,6 +460,9 @@ class Capacity:
             if not isGiven(provider.driver):
                 charges.update(getLabelKey(each.tenant, label_name)
                                for label_name in each.labels)
+            for label_name in each.labels:
+                charges.update(self.limits.getTenantCharges(
+                    provider, label_name))
             (self.missing if each.rank > LAST else self.reservations).add(
                 each, charges)
 
@@ -606,7 +614,20 @@ class Capacity:
             for resource, amount in quota.items() if amount > 0}
         if not node.subnodes:
             charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
+            charges.update(self._getTenantCharges(node))
         return charges
+
+    def _getTenantCharges(self, node: ProviderNode) -> Charges:
+        if not node.tenant_name:
+            # As long as it has been granted only.
+            return self._granted.get(node.uuid, {})
+        limits = self.limits.getTenantLimits(node.tenant_name)
+        host = (node.main_node_id and self.getNode(node.main_node_id)) or node
+        if not limits or not host.quota:
+            return {}
+        return getTenantShare(
+            node.tenant_name, limits, host.quota.getResources(),
+            max(len(host.subnodes), 1))
 
     def _getLabelKeys(self, node: ProviderNode) -> list[Key]:
         if tenant_name := node.tenant_name:
@@ -664,14 +685,20 @@ class Capacity:
             self._short.discard(key)
             self.freed.add(key)
 
-    def _claim(self, request_id: str, node_id: str, **new: Any) -> None:
+    def _claim(self, request_id: str, node_id: str,
+               tenant: Charges | None = None, **new: Any) -> None:
+        """:param tenant: what its tenant is charged with."""
         self.claims[node_id] = request_id
         self._claimed[request_id].add(node_id)
         # A node with a record keeps what it has.
         entry = self._entries.get(node_id) or Entry(**new)
+        if tenant:
+            self._granted[node_id] = tenant
+            entry = entry._replace(charges={**entry.charges, **tenant})
         self._write(node_id, entry._replace(kind=None))
 
     def _unclaim(self, node_id: str) -> None:
+        self._granted.pop(node_id, None)
         if request_id := self.claims.pop(node_id, None):
             self._claimed[request_id].discard(node_id)
             if not self._claimed[request_id]:

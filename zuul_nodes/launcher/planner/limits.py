@@ -1,12 +1,18 @@
 """What may be used, and what nodes need of it.
 
-A limit is a provider's, a section's, an endpoint's, or a tenant's for one
-label (``max-nodes``).  Each of these has an account, and a node counts in
-all that it belongs to: so there is one rule for all limits.
+A limit is a provider's, a section's, an endpoint's, a tenant's, or a tenant's
+for one label (``max-nodes``).  Each of these has an account, and a node counts
+in all that it belongs to: so there is one rule for all limits.
 """
 
 import collections
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 import logging
 import time
 from typing import Any, NamedTuple, TypeAlias
@@ -24,13 +30,18 @@ ROUNDING = 1e-6
 
 class Account(NamedTuple):
     """
-    :ivar kind: provider, section, endpoint or label.
+    :ivar kind: provider, section, endpoint, tenant or label.
     :ivar name: None for an endpoint whose driver can't say.
     :ivar owner: of an endpoint its connection, of a label its tenant.
     """
     kind: str
     name: str | None
     owner: str = ''
+
+    @property
+    def is_tenants(self) -> bool:
+        """Whether a tenant has it, at whichever providers."""
+        return self.kind in ('label', 'tenant')
 
     def __str__(self) -> str:
         return f'{self.kind} {getShortName(self.name)}'
@@ -66,6 +77,11 @@ def getLabelKey(tenant_name: str, label_name: str) -> Key:
     return Account('label', label_name, tenant_name), 'nodes'
 
 
+def getTenantAccount(tenant_name: str) -> Account:
+    """:return: the account of all nodes of a tenant, at all providers."""
+    return Account('tenant', tenant_name)
+
+
 def getSlots(label: BaseProviderLabel) -> int:
     """:return: how many nodes of a label a machine has."""
     return min(max(label.slots or 1, 1), MOST_SLOTS)
@@ -98,6 +114,20 @@ def getProviderQuota(charges: Charges) -> dict[str, float]:
             in charges.items() if account.kind == 'provider'}
 
 
+def getTenantShare(tenant_name: str, limits: Container[str],
+             quota: Mapping[str, float], slots: int) -> dict[Key, float]:
+    """
+    :param limits: the resources of which the tenant has a limit.
+    :param quota: what the machine of a node uses, resource -> amount.
+    :param slots: how many nodes the machine has.
+    :return: what the node uses of what its tenant may have, key -> amount.
+    """
+    account = getTenantAccount(tenant_name)
+    return {(account, resource): amount / slots if slots > 1 else amount
+            for resource, amount in quota.items()
+            if amount > 0 and resource in limits}
+
+
 def exceeds(amount: float, limit: float) -> bool:
     """:return: whether there is not enough; what is left of fractions by
         rounding does not count."""
@@ -124,6 +154,7 @@ class Limits:
     What a key is throughout: an account and the name of a resource.
 
     :param lifetime: seconds for which an answer is remembered.
+    :param getTenantLimits: as of :class:`.Surroundings`.
     :ivar users: account -> names of the providers whose nodes count
         in it.
     :ivar capped: name of a provider and of a label -> the tenants' objects of
@@ -134,9 +165,12 @@ class Limits:
 
     def __init__(self, scope: Scope,
                  clock: Callable[[], float] = time.monotonic,
-                 lifetime: float = 5.0) -> None:
+                 lifetime: float = 5.0,
+                 getTenantLimits: Callable[[str], Mapping[str, float]] = (
+                     lambda name: {})) -> None:
         self.clock = clock
         self.lifetime = lifetime
+        self.getTenantLimits = getTenantLimits
         self.scope = Scope({})
         self.sections: dict[str, str] = {}
         self._answers: dict[BaseProvider, dict[Question, Answer]] = (
@@ -217,6 +251,18 @@ class Limits:
         """
         return self._ask(provider, (label_name, CHARGES), self._makeCharges)
 
+    def getTenantCharges(self, provider: BaseProvider,
+                         label_name: str) -> Charges:
+        """:return: what a node would use of what its tenant may have, key ->
+            amount; empty if the tenant has no limits."""
+        limits = self.getTenantLimits(provider.tenant_name)
+        if not limits or label_name not in provider.labels:
+            return {}
+        slots = getSlots(provider.labels[label_name])
+        return getTenantShare(
+            provider.tenant_name, limits, getProviderQuota(
+                self.getCharges(provider, label_name) or {}), slots)
+
     def getTotal(self, provider: BaseProvider) -> Charges | None:
         """:return: key -> limit, or None if that can't be said now."""
         return self._ask(provider, TOTAL, self._makeTotal)
@@ -287,7 +333,9 @@ class Limits:
                 *self.getProviderAccounts(provider), *(
                     getLabelKey(provider.tenant_name, label.name)[0]
                     for label in provider.labels.values()
-                    if label.max_nodes is not None))
+                    if label.max_nodes is not None),
+                *([getTenantAccount(provider.tenant_name)]
+                  if self.getTenantLimits(provider.tenant_name) else ()))
         return accounts
 
     def _makeCharges(self, provider: BaseProvider, label_name: str) -> Charges:
@@ -315,6 +363,10 @@ class Limits:
              max(0, label.max_nodes))
             for label in provider.labels.values()
             if label.max_nodes is not None)
+        account = getTenantAccount(provider.tenant_name)
+        total.update(
+            ((account, resource), limit) for resource, limit
+            in self.getTenantLimits(provider.tenant_name).items())
         return total
 
     def _makeUsable(self, provider: BaseProvider, _: str) -> Charges | None:

@@ -107,8 +107,9 @@ class Planner:
         self.clock = clock
         self.limits_lifetime = limits_lifetime
         self.capacity = Capacity(
-            Limits(Scope({}), clock, limits_lifetime), surroundings.isGiven,
-            noteHost)
+            Limits(Scope({}), clock, limits_lifetime,
+                   surroundings.getTenantLimits),
+            surroundings.isGiven, noteHost)
         self.waiting = RequestQueue()
         # What has not been written yet: uuid of a request -> its grant and
         # its needs; None if another grant has to be chosen.

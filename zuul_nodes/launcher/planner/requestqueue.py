@@ -62,10 +62,10 @@ class Line:
 
     def getCapped(self) -> set[str]:
         """:return: set of the names of providers where the tenant has all
-            nodes that it may have with a label, by its ``max-nodes``."""
+            that it may have, by its limits or by ``max-nodes`` of a label."""
         return {name for name, blocker in self.blockers.items()
                 if isinstance(blocker, Shortage)
-                and blocker.account.kind == 'label'}
+                and blocker.account.is_tenants}
 
     def mayBeServed(self, name: str, capacity: Capacity) -> bool:
         """

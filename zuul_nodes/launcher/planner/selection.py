@@ -138,12 +138,24 @@ class Draft:
 
     def add(self, want: Want, provider: BaseProvider) -> bool:
         """:return: whether there is a node for a want at a provider."""
+        charges = self._sum(self.view.limits.getTenantCharges(
+            provider, want.label_name))
+        if charges and (
+                shortage := self.view.getShortage(provider, charges)):
+            self.blockers[provider.canonical_name] = shortage
+            return False
         self._choices[want] = (
             (want.label_name, provider), self.view.getChoices(want, provider))
         if self._match(want) or self._make(want, provider):
             self.providers[want] = provider
+            self.charges.update(charges)
             return True
         return False
+
+    def _sum(self, charges: Charges) -> dict[Key, float]:
+        """:return: the charges with those of the wants before."""
+        return {key: amount + self.charges.get(key, 0)
+                for key, amount in charges.items()}
 
     def getOrder(
             self,
@@ -287,8 +299,7 @@ class Draft:
             getLabelKey(self.needs.tenant_name, label.name): 1}
         if machine is None:
             charges.update(self.view.getCharges(provider, label.name))
-        needed = {key: amount + self.charges.get(key, 0)
-                  for key, amount in charges.items()}
+        needed = self._sum(charges)
         if shortage := self.view.getShortage(provider, needed):
             self.blockers[name] = shortage
             return False
@@ -408,6 +419,7 @@ class Now:
                  getObstacle: Callable[[BaseProvider, str], str | None],
                  shuffle: Callable[[list[Any]], object]) -> None:
         self.capacity = capacity
+        self.limits = capacity.limits
         self.rank = rank
         self.needs = needs
         self.shuffle = shuffle

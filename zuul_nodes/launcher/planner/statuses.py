@@ -36,8 +36,8 @@ def getStatus(provider: BaseProvider, paused: list[Paused], limits: Limits,
             Limit(account.kind, account.name, resource, limit,
                   limit - (usable or total).get((account, resource), limit))
             for (account, resource), limit in total.items()
-            # A tenant's limit of a label is in the configuration.
-            if account.kind != 'label' and math.isfinite(limit)],
+            # What is a tenant's own is in the configuration.
+            if not account.is_tenants and math.isfinite(limit)],
         paused, _getProblem(provider, usable is None, limits, blockers))
 
 

@@ -1,6 +1,6 @@
 """What the planner has to know of the other parts of the launcher."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Protocol
 
@@ -33,6 +33,8 @@ class Surroundings:
         if the reason is unknown.
     :ivar isGiven: tells for the name of a connection whether its nodes
         are existing machines.
+    :ivar getTenantLimits: gives for the name of a tenant how much it may have
+        at all providers, resource -> amount; always the same.
     """
     canUse: Callable[[NodesetRequest, BaseProvider, str], bool] = (
         lambda *args: True)
@@ -41,3 +43,4 @@ class Surroundings:
     isAsked: IsAsked | None = None
     getProblem: Callable[[BaseProvider, str], str | None] = lambda *args: None
     isGiven: Callable[[str], bool] = lambda name: False
+    getTenantLimits: Callable[[str], Mapping[str, float]] = lambda name: {}

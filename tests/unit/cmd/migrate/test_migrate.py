@@ -65,10 +65,12 @@ def test_node_attributes(tmp_path):
 
 def test_tenant_resource_limits_are_for_a_person(tmp_path):
     converted = convert(tmp_path, makeSite() + '''
-tenant-resource-limits: [{tenant-name: t, max-servers: 1}]
+tenant-resource-limits: [{tenant-name: t, max-servers: 1, L-1216C47A: 8}]
 ''')
     decide = converted.report.partition('## Changed')[0]
     assert '"tenant-resource-limits"' in decide
+    assert '"tenant_limits = t=instances:1, t=L-1216C47A:8"' in ' '.join(
+        decide.split())
 
 
 def test_metastatic_labels_have_slots(tmp_path):

@@ -44,11 +44,12 @@ class Planning(RuleBasedStateMachine):
 
     @initialize(limits=st.lists(limit, min_size=5, max_size=5),
                 max_nodes=st.none() | st.integers(1, 4),
+                tenant_limit=st.none() | st.integers(1, 4),
                 nodes=st.lists(st.sampled_from(
                     [['desk'], ['chair'], ['desk', 'chair'],
                      ['chair', 'desk']]), max_size=4),
                 seed=st.integers(0, 9))
-    def begin(self, limits, max_nodes, nodes, seed):
+    def begin(self, limits, max_nodes, tenant_limit, nodes, seed):
         def labels():
             return (Label('big', {'instances': 1, 'cores': 3},
                           zones=['x', 'y']),
@@ -67,7 +68,10 @@ class Planning(RuleBasedStateMachine):
         self.desks = StaticProvider('desks', *nodes)
         self.theirs = StaticProvider('theirs', *nodes, tenant='other')
         self.world = World(
-            shuffle=random.Random(seed).shuffle, isGiven='desk'.__eq__)
+            shuffle=random.Random(seed).shuffle, isGiven='desk'.__eq__,
+            getTenantLimits=lambda name: {
+                'instances': tenant_limit} if tenant_limit else {})
+        self.tenant_limit = tenant_limit
         self.planner = self.world.planner
         for provider in (self.desks, self.theirs):
             provider.connection_name = 'desk'
@@ -296,6 +300,17 @@ class Planning(RuleBasedStateMachine):
         assert used['a', 'instances'] + used['c', 'instances'] <= (
             section['section']['limits']['instances'])
         assert self.max_nodes is None or used['small'] <= self.max_nodes
+
+    @invariant()
+    def no_tenant_has_more_than_it_may(self):
+        used = collections.Counter(
+            node.tenant_name for node in self.world.nodes.values()
+            if node.tenant_name)
+        used.update(
+            slot.provider.tenant_name for grant in self.getGrants()
+            for slot in grant.slots)
+        if self.tenant_limit:
+            assert max(used.values(), default=0) <= self.tenant_limit
 
     @invariant()
     def no_node_is_granted_twice(self):

@@ -217,6 +217,21 @@ def test_nodes_of_waiting_request_serve_another(steps, racks):
     steps.endAll(racks)
 
 
+@pytest.mark.settings(tenant_limits='tenant=instances:1')
+def test_tenant_waits_when_it_has_all_that_it_may(steps, racks):
+    steps.setLayout(cloud('one'))
+    first = steps.addRequest('big')
+    serve(steps, first)
+    second = steps.addRequest('other')
+    steps.runUntilWaiting(second)
+    assert 'tenant tenant has 1 instances, 1 in use, 1 needed' in (
+        steps.planner.getReason(second.uuid))
+    finish(steps, first)
+    serve(steps, second)
+    finish(steps, second)
+    steps.endAll(racks)
+
+
 @pytest.mark.parametrize('error', [
     Conflict('read too early'), ConnectionLoss()])
 def test_a_request_whose_grant_cannot_be_written_is_not_overtaken(
