@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import tarfile
+import uuid
 
 import pytest
 
@@ -142,9 +143,11 @@ def test_checksum(images, pack, name):
 @pytest.mark.parametrize('seconds', [0.001, 0.005, 0.02, 0.1])
 def test_a_program_that_takes_too_long_is_ended(images, directory, seconds):
     """However far it is by then."""
+    # All processes with a mark are ended, those of other tests as well.
+    mark = uuid.uuid4().hex
     with pytest.raises(DriverError, match=f'not ended in {seconds} seconds'):
-        images.sandbox.run('mark', ['sleep', '1000'], seconds, directory)
-    assert not sandbox.find()['mark']
+        images.sandbox.run(mark, ['sleep', '1000'], seconds, directory)
+    assert not sandbox.find()[mark]
 
 
 def test_what_is_no_file_is_not_opened(images, tmp_path):
