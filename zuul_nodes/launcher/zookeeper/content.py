@@ -12,7 +12,6 @@ from zuul.zk.zkobject import PolymorphicZKObjectMixin
 RECORDS_LOCK = threading.RLock()
 
 
-
 class UnwritableError(Exception):
     """A record has a value that cannot be written; retries are useless."""
 
