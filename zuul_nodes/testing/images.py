@@ -24,9 +24,6 @@ from zuul_nodes.testing.scenarios import MakeSite, Points, Scenarios
 from zuul_nodes.testing.site import TENANT, Site
 
 IMAGE = 'built'
-# Seconds until a snapshot expires: longer than its creation takes, because the
-# launcher deletes it then, complete or not.
-EXPIRATION = 6
 CONTENT = b'an image' * 512
 # How an image gets into the cloud -> required ability.
 WAYS = {'upload': Ability.IMAGES, 'import': Ability.IMPORT}
@@ -128,7 +125,8 @@ class ImageScenarios(Scenarios):
         self.need(Ability.SNAPSHOTS)
         site = makeSite()
         site.start(change(cloud.configuration, 'labels',
-                          {'snapshot-expiration': EXPIRATION}, 'label'))
+                          {'snapshot-expiration': self.snapshot_expiration},
+                          'label'))
         request, _ = site.getFulfilled(site.request('label'))
         nodeset = site.begin(request)
         site.journal.begin(

@@ -27,11 +27,14 @@ class Scenarios:
     :cvar abilities: of the cloud; by default, those that the adapter
         declares.
     :cvar many: maximum number of nodes at the same time.
+    :cvar snapshot_expiration: seconds, more than the creation of a snapshot
+        takes: the launcher deletes it then, complete or not.
     """
 
     driver_class: ClassVar[type[ZuulDriver]]
     abilities: ClassVar[Collection[Ability] | None] = None
     many: ClassVar[int] = 20
+    snapshot_expiration: ClassVar[int] = 1
 
     def getAbilities(self) -> Collection[Ability]:
         adapter_class = getattr(self.driver_class, 'adapter_class', None)
