@@ -12,9 +12,8 @@ from zuul.lib.monitoring import MonitoringServer
 from zuul.lib.statsd import get_statsd
 
 from tests.fixtures.cloud import Clock
-from tests.fixtures.launcher import TIMEOUT, Steps, makeRegistry
+from tests.fixtures.launcher import TIMEOUT, Started
 from tests.fixtures.racks import cloud
-from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher.metrics import Client, makeExporter
 from zuul_nodes.launcher.metrics.exporter import Exporter
 from zuul_nodes.launcher.metrics.names import METRICS
@@ -192,16 +191,6 @@ def test_process_with_a_monitoring_server_has_an_exporter(
     config = configparser.ConfigParser()
     config.read_dict({section: {'prometheus_port': '9091'}})
     assert bool(makeExporter(config, is_embedded, 'one')) == is_made
-
-
-class Started(Steps):
-    """A launcher that takes its steps by itself."""
-
-    def __init__(self, config, name):
-        Launcher.__init__(
-            self, config, makeRegistry(config), _hostname=name)
-        self.gauges.interval = 0.02
-        self.start()
 
 
 @pytest.fixture

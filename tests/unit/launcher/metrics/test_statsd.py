@@ -14,11 +14,10 @@ from zuul.model import (
 )
 
 from tests.fixtures.cloud import StatsServer
-from tests.fixtures.launcher import TIMEOUT, Steps, makeRegistry
+from tests.fixtures.launcher import TIMEOUT, Started
 from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProvider, ShelfProviderNode
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher.metrics import Gauges, Stats
 
 State = ProviderNode.State
@@ -373,16 +372,6 @@ def test_without_statsd(makeKeeper, start, kazoo_client):
 
 
 # All together
-
-class Started(Steps):
-    """A launcher that takes its steps by itself."""
-
-    def __init__(self, config, name):
-        Launcher.__init__(
-            self, config, makeRegistry(config), _hostname=name)
-        self.gauges.interval = 0.02
-        self.start()
-
 
 @pytest.fixture
 def started(stats_server, racks, zuul_conf, tmp_path):

@@ -66,6 +66,14 @@ def create(store, record):
     transaction.commit()
 
 
+def addRecord(steps, cache):
+    """:return: a node's record that the launcher has written."""
+    record = makeRecord(steps)
+    cache.insert(record)
+    create(steps.session, record)
+    return record
+
+
 def update(store, record, **attributes):
     transaction = store.transaction()
     transaction.update(record, **attributes)
@@ -97,9 +105,7 @@ def test_a_record_that_somebody_else_writes_at_the_same_time(
 
 
 def test_what_is_written_is_not_read(steps, cache, reads):
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     update(steps.session, record, comment='one')
     update(steps.session, record, comment='two')
     settle(cache)
@@ -109,9 +115,7 @@ def test_what_is_written_is_not_read(steps, cache, reads):
 
 
 def test_what_others_write_is_read(steps, cache, others, reads):
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     theirs = copy.copy(record)
     update(others, theirs, comment='theirs')
     settle(cache)
@@ -124,9 +128,7 @@ def test_what_others_write_is_read(steps, cache, others, reads):
 def test_news_of_others_that_was_taken_for_ours(
         steps, cache, others, monkeypatch):
     """They write when we are about to."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     theirs = copy.copy(record)
     own_writes = steps.session.own_writes
     expect = own_writes.expect
@@ -146,9 +148,7 @@ def test_news_of_others_that_was_taken_for_ours(
 def test_the_watch_is_quicker_than_the_answer(
         steps, cache, others, monkeypatch):
     """What others have written since is not put back."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     transaction = steps.session.transaction()
     transaction.update(record, comment='ours')
     send = transaction._send
@@ -167,9 +167,7 @@ def test_the_watch_is_quicker_than_the_answer(
 
 def test_what_we_have_created_is_read_all_the_same(steps, cache):
     """As after a lost connection, while its driver fills it in."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     record._set(interface_ip='127.0.0.1')
     cache.reread(record.getPath())
     settle(cache)
@@ -181,9 +179,7 @@ def test_what_we_have_created_is_read_all_the_same(steps, cache):
 def test_what_is_written_before_the_watch_is_back(
         steps, cache, others, monkeypatch):
     """There is no news of it, so the next news is of others."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     settle(cache)
     walked = threading.Event()
     walkTree = cache._walkTree
@@ -246,9 +242,7 @@ def test_what_we_have_created_is_gone_when_all_is_read_again(
 
 
 def test_what_we_have_deleted_is_forgotten_at_once(steps, cache, reads):
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     transaction = steps.session.transaction()
     transaction.createPart(record.assignment, request_id='request')
     steps.commitNew(transaction, [])
@@ -263,9 +257,7 @@ def test_what_we_have_deleted_is_forgotten_at_once(steps, cache, reads):
 
 def test_the_answer_to_a_deletion_is_lost(steps, cache, monkeypatch):
     """And the connection, before it is looked at again."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     transaction = steps.session.transaction()
     transaction.delete(record)
     send = transaction._send
@@ -290,9 +282,7 @@ def test_the_answer_to_a_deletion_is_lost(steps, cache, monkeypatch):
 
 def test_one_that_is_registered_anew_at_once(steps, cache, monkeypatch):
     """A static node has always the same id."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     anew = copy.deepcopy(record)
     anew._set(_zstat=None)
     written = steps.session.written
@@ -346,9 +336,7 @@ def test_a_session_that_is_lost_while_a_lock_is_given_up(
 def test_a_part_that_goes_while_its_node_is_deleted(
         steps, cache, others, monkeypatch):
     """No news of it is taken for ours later."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     transaction = others.transaction()
     transaction.createPart(copy.deepcopy(record).lifecycle)
     transaction.commit()
@@ -399,9 +387,7 @@ def hold(steps, cache, others, monkeypatch):
 
 def test_what_is_read_does_not_bring_back_what_we_have_deleted(
         steps, cache, hold):
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     go_on = hold(record)
     assert not steps.session.remove(record)
     go_on.set()
@@ -411,9 +397,7 @@ def test_what_is_read_does_not_bring_back_what_we_have_deleted(
 
 def test_a_part_that_others_had_before(steps, cache, hold):
     """Its end does not undo the beginning of ours."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     go_on = hold()
     path = record.assignment.getPath()
     cache.client.create(path, b'{}')
@@ -429,9 +413,7 @@ def test_a_part_that_others_had_before(steps, cache, hold):
 
 def test_the_answer_to_a_release_comes_after_the_next_assignment(
         steps, cache, monkeypatch):
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     transaction = steps.session.transaction()
     transaction.createPart(record.assignment, request_id='first')
     steps.commitNew(transaction, [])
@@ -544,9 +526,7 @@ def test_a_watch_whose_connection_is_lost_by_now():
 def test_a_node_that_goes_while_it_could_not_be_assigned(
         steps, cache, monkeypatch):
     """Who looked before that does not bring it back."""
-    record = makeRecord(steps)
-    cache.insert(record)
-    create(steps.session, record)
+    record = addRecord(steps, cache)
     transaction = steps.session.transaction()
     transaction.createPart(record.assignment, request_id='request')
 
