@@ -6,6 +6,8 @@ import itertools
 from tests.chaos import site
 from tests.chaos.records import NodeState, State
 
+LONGEST = 's at most with two instances of a node'
+
 
 class Invariants:
     """
@@ -27,12 +29,15 @@ class Invariants:
             else:
                 self.instances[event['id']].update(
                     end=event['gone'], deletion=event)
+        self.of_nodes = collections.defaultdict(list)
+        for instance in self.instances.values():
+            self.of_nodes[instance['node']].append(instance)
 
     def check(self):
         """:return: a list of what is wrong."""
         return [problem for check in (
-            self._checkOwners, self._checkUse, self._checkLimits,
-            self._checkCalls, self._checkPlanners, self._checkOrder)
+            self._checkOwners, self._checkUse, self._checkDuplicates,
+            self._checkLimits, self._checkCalls, self._checkPlanners, self._checkOrder)
                 for problem in check()]
 
     def _checkOwners(self):
@@ -73,11 +78,7 @@ class Invariants:
 
     def _checkUse(self):
         """No node is deleted while it is in use."""
-        of_nodes = collections.defaultdict(list)
-        for each in self.instances.values():
-            of_nodes[each['node']].append(each)
-        for node_id, several in of_nodes.items():
-            self.figures['duplicates'] += len(several) - 1
+        for node_id, several in self.of_nodes.items():
             use = self._getUse(node_id)
             if not use:
                 continue
@@ -89,6 +90,18 @@ class Invariants:
                 yield (f'node {node_id} is deleted in use, by session '
                        f'{last["deletion"]["session"]:#x} at '
                        f'{last["deletion"]["time"]}')
+
+    def _checkDuplicates(self):
+        """No node has two instances for long."""
+        for node_id, several in self.of_nodes.items():
+            self.figures['duplicates'] += len(several) - 1
+            for one, another in itertools.combinations(several, 2):
+                seconds = (min(one['end'], another['end'])
+                           - max(one['time'], another['time']))
+                self.figures[LONGEST] = max(self.figures[LONGEST], seconds)
+                if seconds > site.DUPLICATE:
+                    yield (f'node {node_id} has two instances for '
+                           f'{seconds:.0f} s: {one["id"]}, {another["id"]}')
 
     def _checkLimits(self):
         """No more is in use than there may be.
@@ -119,19 +132,27 @@ class Invariants:
 
     def _checkCalls(self):
         """A launcher creates and deletes only instances of nodes that it has
-        locked, or that have no record."""
+        locked, or that have no record; and deletes second instances."""
         for call in self.cloud:
             node, time = self.records.nodes.get(call['node']), call['begun']
             if node is None or node.states.at(time) is None:
                 continue
             owner = node.owners.at(time)
-            if owner == call['session']:
+            if owner == call['session'] or self._isSecond(call):
                 continue
             ended = self.records.ends.get(call['session'])
             yield (f'{call["id"]} of node {node.id} is {call["what"]} at '
                    f'{time} by session {call["session"]:#x}, which has not '
                    f'locked the node; session {owner or 0:#x} has.  The first '
                    f'one ended at {ended.time if ended else None}')
+
+    def _isSecond(self, call):
+        """:return: whether an instance is deleted whose node keeps another.
+        """
+        return call['what'] == 'deleted' and any(
+            each['time'] < call['time'] and call['gone'] < each['end']
+            for each in self.of_nodes[call['node']]
+            if each['id'] != call['id'])
 
     def _checkPlanners(self):
         """Only the launcher that leads grants requests.

@@ -21,6 +21,9 @@ PROVIDERS = {
 SOLE_LABELS = {'solo'}
 TENANTS = ('red', 'green', 'blue')
 MIN_READY = 1
+# Seconds for which a node may have two instances: two rounds of the clean-up,
+# and the longest fault of the one who cleans up.
+DUPLICATE = 60
 # The labels of a request, and how often it is made.
 SHAPES = {('small',): 40, ('small',) * 2: 15, ('small',) * 4: 6,
           ('large',): 12, ('large',) * 2: 3, ('small', 'large'): 4,

@@ -130,7 +130,7 @@ class Launcher:
         self.pools = EndpointPools(
             self.settings,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
-            self.image_schedule.checkSoon)
+            self.image_schedule.checkSoon, self.session.isCertain)
 
     def _makePlanner(self):
         self.min_ready_state = nodes.MinReadyState(self.queue, self.settings)

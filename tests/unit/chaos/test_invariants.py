@@ -166,6 +166,31 @@ def test_an_instance_is_deleted_while_its_node_is_in_use(history, is_twice):
     assert len(history.check()) == (0 if is_twice else 1)
 
 
+@pytest.mark.parametrize('seconds, number', [
+    (site.DUPLICATE - 5, 0), (site.DUPLICATE + 5, 1)])
+def test_a_node_has_two_instances_for_long(history, seconds, number):
+    history.addRequest('a', 'small')
+    history.grant('a', 'node')
+    history.createInstance('node')
+    second = history.createInstance('node')
+    for _ in range(seconds):
+        history.setNode('node', NodeState.BUILDING)
+    history.deleteInstance(second)
+    problems = history.check()
+    assert len(problems) == number
+    assert all('has two instances for' in each for each in problems)
+
+
+def test_a_second_instance_is_deleted_without_the_lock_of_the_node(history):
+    history.addRequest('a', 'small')
+    history.grant('a', 'node')
+    history.createInstance('node')
+    second = history.createInstance('node')
+    history.unlock('node')
+    history.deleteInstance(second)
+    assert history.check() == []
+
+
 def test_the_instance_of_an_executor_that_has_died_is_deleted(history):
     history.addRequest('a', 'small')
     history.grant('a', 'node')

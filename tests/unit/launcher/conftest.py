@@ -1,7 +1,9 @@
 import collections
 import logging
+import threading
 import time
 
+from kazoo.protocol.states import KazooState
 import pytest
 
 from tests.fixtures.cloud import (
@@ -16,7 +18,7 @@ from tests.fixtures.ending import endWith
 from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.images import IMAGE, ImageLauncher
 from tests.fixtures.keyscans import connects, makeScanner, scanner
-from tests.fixtures.launcher import Steps
+from tests.fixtures.launcher import TIMEOUT, Steps
 from tests.fixtures.metricnames import findUnknown
 from tests.fixtures.names import names
 from tests.fixtures.pipelines import Pipelines
@@ -64,6 +66,38 @@ def pair(several):
     several.add('first')
     several.add('second')
     return several
+
+
+@pytest.fixture
+def expire(zookeeper):
+    """:return: a function that has ZooKeeper expire a launcher's session;
+        returns when its client knows."""
+    def expire(launcher):
+        client = launcher.zk_client.client
+        session = client.client_id
+        lost = threading.Event()
+
+        def listen(state):
+            if state == KazooState.LOST:
+                lost.set()
+        client.add_listener(listen)
+        end = time.monotonic() + TIMEOUT
+        while not lost.is_set():
+            assert time.monotonic() < end
+            # Whoever has the id and the password of a session can end it.
+            other = zookeeper.client()
+            other._session_id, other._session_passwd = session
+            other.start()
+            other.stop()
+            other.close()
+            lost.wait(0.5)
+        client.remove_listener(listen)
+        assert client.retry(client.exists, '/') or True
+        while not client.connected:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        assert client.client_id[0] != session[0]
+    return expire
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 session: each piece of work is done once."""
 
 import collections
-import threading
 import time
 
-from kazoo.protocol.states import KazooState
 import pytest
 from zuul.exceptions import QuotaException
 from zuul.model import ProviderNode
 
-from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import (
     Racks,
     addProvider,
@@ -46,38 +43,6 @@ def racks(monkeypatch):
     racks = Watched(monkeypatch)
     yield racks
     racks.end()
-
-
-@pytest.fixture
-def expire(zookeeper):
-    """:return: a function that has ZooKeeper expire a launcher's session;
-        returns when its client knows."""
-    def expire(launcher):
-        client = launcher.zk_client.client
-        session = client.client_id
-        lost = threading.Event()
-
-        def listen(state):
-            if state == KazooState.LOST:
-                lost.set()
-        client.add_listener(listen)
-        end = time.monotonic() + TIMEOUT
-        while not lost.is_set():
-            assert time.monotonic() < end
-            # Whoever has the id and the password of a session can end it.
-            other = zookeeper.client()
-            other._session_id, other._session_passwd = session
-            other.start()
-            other.stop()
-            other.close()
-            lost.wait(0.5)
-        client.remove_listener(listen)
-        assert client.retry(client.exists, '/') or True
-        while not client.connected:
-            assert time.monotonic() < end
-            time.sleep(0.005)
-        assert client.client_id[0] != session[0]
-    return expire
 
 
 # Two launchers

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import logging
 from typing import TYPE_CHECKING, Any
 
-from zuul.model import QuotaInformation
+from zuul.model import ProviderNode, QuotaInformation
 from zuul.provider import BaseProvider, BaseProviderEndpoint
 from zuul.zk import ZooKeeperClient
 
@@ -56,6 +56,14 @@ class EndpointWithAdapter(Endpoint):
         :return: a list that all nodes of the endpoint share.
         """
         return Listing(self.calls, self.adapter.list_interval, name)
+
+    def getInstanceId(self, node: ProviderNode) -> str | None:
+        """
+        :param node: that was launched.
+        :return: the id of its instance in :meth:`listResources`, so that the
+            clean-up can delete others; None if it is not known.
+        """
+        return node.create_state.get('instance_id')
 
     def stopEndpoint(self) -> None:
         self.calls.stop()

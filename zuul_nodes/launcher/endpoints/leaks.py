@@ -6,9 +6,14 @@ and if a synchronized read of ZooKeeper finds no record of the node or upload
 in its tags.  A resource with an expiration date is deleted after that date.
 The launcher keeps resources and records that it cannot read.  It also keeps
 resources that nodes share, until the drivers know all providers.
+
+A node may have two instances: of the launcher that has the node, and of one
+that lost its session while it called the cloud.  The one that is not in the
+node's record has leaked, too.
 """
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -113,6 +118,8 @@ class Round:
         self.started = self.seen = turn.clock()
         self.suspects = {}
         self.complaints = set()
+        # Types and ids of all resources.
+        self.listed = set()
         self.unmanaged = collections.Counter()
         self.leaked = collections.Counter()
 
@@ -164,6 +171,10 @@ class Round:
 
     def _cleanUp(self):
         resources, complete = self._listResources()
+        for resource in resources:
+            # One that cannot be read is complained of below.
+            with contextlib.suppress(Exception):
+                self.listed.add((resource.type, resource.unique_id))
         self.seen = self.turn.clock()
         for resource in resources:
             if not self.turn.shouldContinue():
@@ -224,15 +235,18 @@ class Round:
         key = (resource.type, resource.unique_id, *owners.items())
         suspect = self.memory.suspects.pop(key, None) or Suspect(self.seen)
         suspect.seen = self.seen
-        if expiration is None:
+        has_doubt = False
+        if expiration is not None:
+            if time.time() <= int(expiration):
+                return
+        elif not self._isSurplus(resource, owners):
             if self._isNeeded(resource, owners):
                 return
-        elif time.time() <= int(expiration):
-            return
+            has_doubt = True
         self.suspects[key] = suspect
         age = self.started - suspect.since
         if age < self.turn.interval or (
-                expiration is None and self._mayBeNeeded(owners)):
+                has_doubt and self._mayBeNeeded(owners)):
             return
         self.leaked[resource.type] += 1
         if (self.started >= suspect.next_attempt
@@ -259,6 +273,19 @@ class Round:
             (node_id and self.nodes.get(node_id))
             or (upload_id
                 and self.uploads.getItem(upload_id)))
+
+    def _isSurplus(self, resource, owners):
+        """:return: whether a resource is an instance of a launched node that
+            has another one, which is listed, too."""
+        node = self.nodes.get(owners.get('zuul_node_uuid'))
+        if node is None or node.state in ProviderNode.CREATE_STATES:
+            return False
+        # Only the driver knows.
+        getInstanceId = getattr(
+            self.endpoint, 'getInstanceId', lambda node: None)
+        instance_id = getInstanceId(node)
+        return (instance_id != resource.unique_id
+                and (resource.type, instance_id) in self.listed)
 
     def _mayBeNeeded(self, owners):
         """:return: whether a record that is not in the caches may need it."""

@@ -280,6 +280,9 @@ class StateMachines:
     def _advance(self, node, machine, turn, log):
         recorded = time.monotonic()
         for _ in range(MOST_STEPS):
+            if not self.nodes.session.isCertain():
+                # Another launcher may have the node.  The step is repeated.
+                return
             state = machine.state
             turn.advance(machine)
             if machine.state == state:

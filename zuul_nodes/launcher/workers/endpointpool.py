@@ -75,6 +75,7 @@ class Pool:
         after that time.
     :param started: called when an endpoint has started.
     :param idle: called when the last thread has ended for lack of calls.
+    :param mayBegin: returns whether calls may begin now.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -82,7 +83,8 @@ class Pool:
     def __init__(self, name: str, rate: float | None, settings: Settings,
                  watch: Callable[[float], object],
                  started: Callable[[], object],
-                 idle: Callable[[], object] = lambda: None) -> None:
+                 idle: Callable[[], object] = lambda: None,
+                 mayBegin: Callable[[], bool] = lambda: True) -> None:
         self.name = name
         self.workers = settings.endpoint_workers
         self.timeout = settings.call_timeout
@@ -92,6 +94,7 @@ class Pool:
         self.watch = watch
         self.started = started
         self.idle = idle
+        self.mayBegin = mayBegin
         self.idle_time = settings.endpoint_idle_time
         self._start_lock = threading.Lock()
         self._condition = threading.Condition()
@@ -306,7 +309,11 @@ class Pool:
             heapq.heappop(self._calls)
         if not self._calls:
             return math.inf
-        return max(self._calls[0][0], self._next_time)
+        due = max(self._calls[0][0], self._next_time)
+        now = time.monotonic()
+        if due <= now and not self.mayBegin():
+            return now + self.beat
+        return due
 
     def _waitUntil(self, due: float) -> bool:
         """Wait for a notification; one thread also waits for the time.
@@ -340,14 +347,18 @@ class EndpointPools:
     :param watch: called with the name of an endpoint and seconds; arranges
         that :meth:`check` is called for the endpoint after that time.
     :param started: called when an endpoint has started.
+    :param mayBegin: returns whether calls may begin now; until then, they
+        wait.
     """
 
     def __init__(self, settings: Settings,
                  watch: Callable[[str, float], object],
-                 started: Callable[[], object]) -> None:
+                 started: Callable[[], object],
+                 mayBegin: Callable[[], bool] = lambda: True) -> None:
         self.settings = settings
         self.watch = watch
         self.started = started
+        self.mayBegin = mayBegin
         self._pools: dict[str, Pool] = {}
         self._lock = threading.Lock()
 
@@ -417,7 +428,7 @@ class EndpointPools:
             self._pools[name] = Pool(
                 name, rate, self.settings,
                 lambda delay: self.watch(name, delay), self.started,
-                functools.partial(self._endIdle, name))
+                functools.partial(self._endIdle, name), self.mayBegin)
         return self._pools[name]
 
     def _endIdle(self, name: str) -> None:

@@ -5,11 +5,12 @@ import time
 
 from kazoo.exceptions import ConnectionLoss
 import pytest
-from zuul.model import QuotaInformation
+from zuul.model import ProviderNode, QuotaInformation
 
 from tests.fixtures.cloud import (
     BOTH,
     INTERVAL,
+    CloudEndpoint,
     CloudInstance,
     CloudResource,
     leak,
@@ -21,6 +22,7 @@ from zuul_nodes.launcher.endpoints.leaks import MEMORY
 from zuul_nodes.launcher.providers.unreadable import Unreadable
 from zuul_nodes.launcher.settings import Settings
 
+State = ProviderNode.State
 NODES = '/zuul/nodes/nodes'
 UPLOADS = '/zuul/image-uploads/uploads'
 
@@ -101,6 +103,47 @@ def test_node_with_a_record(keeper, cloud, goRound):
     assert cloud.names == {node.uuid}
     goRound()
     assert cloud.names == set()
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """:return: dict, uuid of a node -> the id of its instance, which the
+        driver knows."""
+    known = {}
+    monkeypatch.setattr(
+        CloudEndpoint, 'getInstanceId', lambda self, node: known.get(
+            node.uuid), raising=False)
+    return known
+
+
+def test_second_instance_of_a_node_is_deleted(keeper, cloud, goRound, known):
+    """Of a launcher that did not know that another one has the node."""
+    node = keeper.addNode(state=State.IN_USE)
+    tags = keeper.tags(zuul_node_uuid=node.uuid)
+    for kind, name in (('instance', 'own'), ('instance', 'second'),
+                       ('volume', 'own'), ('volume', 'second')):
+        cloud.add(kind, name, tags)
+    known[node.uuid] = 'instance-own'
+    goRound(3)
+    assert [(each.type, each.name) for each in cloud.resources] == [
+        ('instance', 'own'), ('volume', 'own'), ('volume', 'second')]
+
+
+@pytest.mark.parametrize('state, instance_id', [
+    # Either may become the node's.
+    (State.BUILDING, 'instance-own'),
+    (State.IN_USE, None),
+    # The driver has other ids in the list.
+    (State.IN_USE, 'own')])
+def test_instances_of_a_node_stay_while_its_own_is_not_known(
+        keeper, cloud, goRound, known, state, instance_id):
+    node = keeper.addNode(state=state)
+    tags = keeper.tags(zuul_node_uuid=node.uuid)
+    cloud.add('instance', 'own', tags)
+    cloud.add('instance', 'second', tags)
+    known[node.uuid] = instance_id
+    goRound(3)
+    assert cloud.names == {'own', 'second'}
 
 
 def test_upload_with_a_record(keeper, cloud, goRound):

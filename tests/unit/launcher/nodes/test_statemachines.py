@@ -153,7 +153,9 @@ def subject(rack, saved, passed):
     subject = StateMachines(
         types.SimpleNamespace(
             save=lambda node: saved.append(node.comment),
-            look=lambda node_id: None), None, rack,
+            look=lambda node_id: None,
+            session=types.SimpleNamespace(isCertain=lambda: True)),
+        None, rack,
         lambda node, provider: None, Settings(unrecorded_time=0))
     subject.polling.clock = lambda: sum(passed)
     return subject
@@ -229,6 +231,34 @@ def test_driver_writes_to_a_node_only_while_it_is_called(
     assert not subject.isBusy(node.uuid)
     with pytest.raises(Exception, match='Unable to modify'):
         node.comment = 'later'
+
+
+def test_driver_is_not_called_while_the_session_may_have_ended(
+        subject, rack, node, saved, log):
+    """Another launcher may have the node."""
+    session, results = subject.nodes.session, []
+
+    def loseSession(node):
+        session.isCertain = lambda: False
+        node.comment = 'first'
+    rack.script = [[loseSession, write('last')]]
+
+    def create():
+        subject.create(
+            node, rack, lambda *result: results.append(result), log)
+    create()
+    rack.step()
+    assert node.comment == 'first'
+    assert len(results) == 1
+    create()
+    for _ in range(3):
+        rack.step()
+    assert node.comment == 'first'
+    assert len(results) == 1
+    session.isCertain = lambda: True
+    rack.step()
+    assert node.comment == 'last'
+    assert results[-1] == (None, None)
 
 
 def test_lost_endpoint_of_a_node_does_not_keep_it_busy(

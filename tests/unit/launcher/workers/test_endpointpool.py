@@ -103,6 +103,21 @@ def test_calls_that_wait_for_the_rate_count(makePool, notes):
     waitFor(lambda: pool.length() == 2)
 
 
+def test_calls_wait_until_they_may_begin(makePool, notes):
+    pool, answers = makePool(), []
+
+    def mayBegin():
+        answers.append(len(answers) >= 3)
+        return answers[-1]
+    pool.mayBegin = mayBegin
+    began = []
+    for _ in range(3):
+        pool.submit(notes.makeCall(lambda: began.append(answers[-1])))
+    notes.waitFor(3)
+    assert answers[:4] == [False, False, False, True]
+    assert began == [True, True, True]
+
+
 def test_calls_that_wait_for_the_rate_do_not_begin_after_the_stop(
         makePool, notes):
     # The next time would come long after the end of the test.
