@@ -37,7 +37,8 @@ class Invariants:
         """:return: a list of what is wrong."""
         return [problem for check in (
             self._checkOwners, self._checkUse, self._checkDuplicates,
-            self._checkLimits, self._checkCalls, self._checkPlanners, self._checkOrder)
+            self._checkLimits, self._checkCalls, self._checkPlanners,
+            self._checkOrder)
                 for problem in check()]
 
     def _checkOwners(self):

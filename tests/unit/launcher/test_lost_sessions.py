@@ -88,16 +88,20 @@ def test_instance_that_a_deposed_launcher_creates_late_is_deleted(
         clouds, pair, held, expire):
     pair.setLayout(LAYOUT)
     request = pair.addRequest(pair.launchers[0], 'label')
-    pair.runUntil(held.begun.is_set)
+    pair.runUntil(lambda: held.begun.is_set() and all(
+        launcher.nodes() for launcher in pair.launchers))
     node_id, = request.nodes
     first, second = sorted(
         pair.launchers,
         key=lambda launcher: not launcher.api.getProviderNode(
             node_id).hasLock())
     expire(first)
+    # Until it is back, it has no part in anything.
+    first.component_info.state = first.component_info.PAUSED
     second.runUntil(lambda: isDone(request))
     assert request.state == request.State.FULFILLED
     own, = getInstances(second)
+    first.component_info.state = first.component_info.RUNNING
     held.go_on.set()
     assert held.ended.wait(TIMEOUT)
     assert list(getInstances(second).values()) == [node_id] * 2
