@@ -1,11 +1,13 @@
 """Three ZooKeeper servers with TLS, of which any one may fail."""
 
+import logging
 import os
 import signal
 import socket
 import ssl
 
 from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
 
 from tests.chaos import transactions
 from zuul_nodes.quickstart import ports
@@ -25,6 +27,10 @@ snapCount=10000000
 MEMBER = 'zookeeper-{}'
 TIMEOUT = 60
 ASK_TIMEOUT = 2
+# Of a session, and of its beginning.
+SESSION_TIMEOUT = 10
+ANSWER_TIMEOUT = 15
+log = logging.getLogger('chaos')
 
 
 def readHistory(directory):
@@ -113,6 +119,27 @@ class Ensemble:
         """:return: the leading member, or None while there is none."""
         return next((member for member in self.members
                      if member.getMode() == 'leader'), None)
+
+    def restore(self):
+        """Restart the leader if nothing is committed any more.
+
+        Followers leave a leader that is suspended, and may come back to it.
+        What it had proposed before, ZooKeeper 3.8.0 then neither commits nor
+        gives up, and all later writes wait for that.
+        """
+        client = self.client(SESSION_TIMEOUT)
+        try:
+            # To begin a session is a write.
+            client.start(ANSWER_TIMEOUT)
+        except KazooTimeoutError:
+            log.warning('The ensemble commits nothing; restarting its leader')
+            leader = self.getLeader()
+            leader.process.kill()
+            leader.start()
+            self.wait()
+        finally:
+            client.stop()
+            client.close()
 
     def client(self, timeout):
         """:return: a client that is not started yet."""

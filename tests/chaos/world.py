@@ -227,6 +227,7 @@ class World:
             else:
                 launcher.start()
         self.ensemble.wait()
+        self.ensemble.restore()
         for tenant in site.TENANTS:
             self.publishSoon(tenant).result(2 * TIMEOUT)
         self.waitForLaunchers()
