@@ -21,7 +21,7 @@ from zuul.provider import BaseProvider
 
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.capacity import Blocker
-from zuul_nodes.launcher.planner.limits import Key
+from zuul_nodes.launcher.planner.limits import Change
 from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.planner.selection import (
     Draft,
@@ -85,20 +85,21 @@ class Candidates:
             for name, provider in self.singles.items() if name not in names})
         return options
 
-    def adapt(self, limited: Mapping[str, Collection[Key]]) -> Self:
+    def adapt(self, limited: Mapping[str, Change]) -> Self:
         """
         :param limited: names of the providers of which only limits have
-            changed -> the keys.
+            changed -> how.
         :return: what they are now; the same object if that makes no
             difference.
         """
-        for name, keys in limited.items():
+        for name, change in limited.items():
             if (provider := self.singles.get(name)) is None:
                 continue
             # What it needs is the same as before.
-            if (not self.ever.fits(provider, way.charges, keys)
+            if (change.less and not self.ever.fits(
+                    provider, way.charges, change.less)
                     if (way := self.ways.get(provider))
-                    else self._fill(self.ever, [provider])):
+                    else change.more and self._fill(self.ever, [provider])):
                 return self.renew(self.ever, limited)
         if self.mix or not self.ways:
             return self.renew(self.ever, limited)

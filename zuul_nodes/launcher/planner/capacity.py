@@ -33,6 +33,7 @@ from zuul_nodes.launcher.planner.limits import (
     getTenantShare,
     withProblem,
 )
+from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.readynodes import (
     Kind,
     ReadyNodes,
@@ -126,6 +127,7 @@ Blocker: TypeAlias = Shortage | Unknown | str
 class Capacity:
     """
     :param limits: of all layouts.
+    :param news: is told of what becomes free.
     :param isGiven: as for :class:`.SharedMachines`.
     :param noteHost: the same.
     :ivar reservations: of requests.
@@ -135,18 +137,15 @@ class Capacity:
     :ivar holds_changed: how often that has changed.
     :ivar claims: uuid of a node -> the request that it was granted
         to, until the node's record says so.
-    :ivar changed: names of providers that may have a node, or launch one, for
-        a request that they could not serve before; the planner empties it.
-    :ivar freed: keys with more capacity than when a request lacked it; the
-        planner empties it.
     """
 
     def __init__(
-            self, limits: Limits,
+            self, limits: Limits, news: News,
             isGiven: Callable[[str], bool] = lambda name: False,
             noteHost: Callable[[str], object] = lambda host: None) -> None:
         self.scope = limits.scope
         self.limits = limits
+        self.news = news
         self.reservations = Reservations()
         self.missing = Reservations()
         self.shared_machines = SharedMachines(isGiven, noteHost)
@@ -158,8 +157,6 @@ class Capacity:
             collections.Counter())  # type: ignore[assignment]
         self.holds_changed = 0
         self.claims: dict[str, str] = {}
-        self.changed: set[str] = set()
-        self.freed: set[Key] = set()
         self._entries: dict[str, Entry] = {}
         # The other way round: request -> nodes, key -> nodes.
         self._claimed: dict[str, set[str]] = collections.defaultdict(set)
@@ -487,7 +484,8 @@ class Capacity:
         for each in reservations:
             if any(self.ready_nodes.has(each.provider, label_name)
                    for label_name in each.labels):
-                self.changed |= {each.provider} | self._getSharers(each)
+                self.news.providers |= {
+                    each.provider, *self._getSharers(each)}
         for key in keys:
             self._improve(key)
 
@@ -590,7 +588,7 @@ class Capacity:
         # Others may use what was reserved for whom that is not enough now.
         self.holds_changed += 1
         for key in {**(old or {}), **(new or {})}:
-            self.changed |= self.getUsers(key)
+            self.news.providers |= self.getUsers(key)
 
     # How it is written
 
@@ -652,13 +650,13 @@ class Capacity:
                 self.ready_nodes.remove(old.kind, old.node)
             if new.kind:
                 self.ready_nodes.add(new.kind, new.node)
-                self.changed.add(new.kind.provider)
+                self.news.providers.add(new.kind.provider)
         if node := new.node or old.node:
             self._noteHolds(node.main_node_id or node_id)
         if old.spare != new.spare:
             if old.spare:
                 self._spare[old.spare] -= 1
-                self.changed.add(old.spare[0])
+                self.news.providers.add(old.spare[0])
             if new.spare:
                 self._spare[new.spare] += 1
         for other_id in self.shared_machines.note(
@@ -667,7 +665,7 @@ class Capacity:
             self._write(other_id, other)
             if other.kind:
                 # Its machine may have another job, or one less.
-                self.changed.add(other.kind.provider)
+                self.news.providers.add(other.kind.provider)
 
     def _charge(self, node_id: str, old: Charges, new: Charges) -> None:
         for key, amount in new.items():
@@ -683,7 +681,7 @@ class Capacity:
     def _improve(self, key: Key) -> None:
         if key in self._short:
             self._short.discard(key)
-            self.freed.add(key)
+            self.news.keys.add(key)
 
     def _claim(self, request_id: str, node_id: str,
                tenant: Charges | None = None, **new: Any) -> None:

@@ -13,7 +13,9 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+import dataclasses
 import logging
+import math
 import time
 from typing import Any, NamedTuple, TypeAlias
 
@@ -59,6 +61,21 @@ CHARGES = 'charges'
 TOTAL: Question = ('', 'limits')
 USABLE: Question = ('', 'usable')
 ENDPOINT: Question = ('', 'endpoint')
+
+
+@dataclasses.dataclass
+class Change:
+    """How the limits of a provider have changed.
+
+    :ivar less: keys of which there is less in all.
+    :ivar more: keys of which there is more in all.
+    :ivar freed: keys of which more may be used.
+    """
+    less: set[Key] = dataclasses.field(default_factory=set)
+    more: set[Key] = dataclasses.field(default_factory=set)
+    freed: set[Key] = dataclasses.field(default_factory=set)
+
+
 # Until when an answer is good, the answer, and what gives it.
 Answer: TypeAlias = tuple[float, Charges | None, Make | None]
 NEVER: Answer = (0, None, None)
@@ -134,6 +151,18 @@ def exceeds(amount: float, limit: float) -> bool:
     return amount - limit > ROUNDING
 
 
+def _compare(former: Charges, now: Charges) -> tuple[set[Key], set[Key]]:
+    """:return: the keys of which there is less, and those of which there is
+        more; what has no limit is without end."""
+    less: set[Key] = set()
+    more: set[Key] = set()
+    for key in former.keys() | now.keys():
+        before, after = former.get(key, math.inf), now.get(key, math.inf)
+        if before != after:
+            (more if before < after else less).add(key)
+    return less, more
+
+
 def findExceeded(charges: Charges, limits: Charges) -> Key | None:
     """
     :param charges: key -> amount.
@@ -178,14 +207,19 @@ class Limits:
         # What there was no answer to the last time -> why.
         self._problems: dict[BaseProvider, dict[Question, str]] = (
             collections.defaultdict(dict))
+        # Provider and label -> what its nodes need, in which accounts they
+        # count, and what that comes to.
+        self._charges: dict[BaseProvider, dict[str, tuple[
+            Mapping[str, float], tuple[Account, ...], Charges]]] = (
+                collections.defaultdict(dict))
         # Provider -> in which accounts its nodes count; and those of labels.
         self._accounts: dict[BaseProvider, tuple[Account, ...]] = {}
         self._counted: dict[BaseProvider, tuple[Account, ...]] = {}
         # Name of a provider -> of which questions an answer differs from an
         # earlier one.
         self._changed: dict[str, set[str]] = {}
-        # Name of a provider -> the keys of which a limit does.
-        self._totals: dict[str, set[Key]] = {}
+        # Name of a provider -> how its limits do.
+        self._limited: dict[str, Change] = collections.defaultdict(Change)
         self.setScope(scope)
 
     def setScope(self, scope: Scope) -> set[str]:
@@ -212,8 +246,8 @@ class Limits:
             != scope.unreadable_by_tenant.get(tenant))
         for tenant in tenants:
             for provider in former.by_tenant.get(tenant, {}).values():
-                for memory in (self._answers, self._problems, self._accounts,
-                               self._counted):
+                for memory in (self._answers, self._problems, self._charges,
+                               self._accounts, self._counted):
                     memory.pop(provider, None)
         self._count()
         return tenants
@@ -288,17 +322,16 @@ class Limits:
             self._problems[provider].get, questions)), None)
 
     def refresh(self, names: Iterable[str]
-                ) -> tuple[set[str], dict[str, set[Key]]]:
+                ) -> tuple[set[str], dict[str, Change]]:
         """Ask again what was asked of providers.
 
         :param names: of the providers.
         :return: which answers have changed since the last call: the names of
             the providers whose nodes need something else; and of those where
-            only limits have changed, name -> the keys of which there is more
-            or less in all.
+            only limits have changed, name -> how.
         """
         needs: set[str] = set()
-        limits: dict[str, set[Key]] = {}
+        limits: dict[str, Change] = {}
         for name in names:
             for provider in self.scope.by_name.get(name, ()):
                 answers = self._answers[provider]
@@ -310,8 +343,8 @@ class Limits:
                 if CHARGES in changed:
                     needs.add(name)
                 else:
-                    limits[name] = self._totals.pop(name, set())
-            self._totals.pop(name, None)
+                    limits[name] = self._limited[name]
+            self._limited.pop(name, None)
         return needs, limits
 
     def _count(self) -> None:
@@ -344,9 +377,15 @@ class Limits:
         if problem := getSlotProblem(label):
             raise ValueError(problem)
         resources = view.getQuotaForLabel(label).getResources()
-        return {(account, resource): amount
-                for account in self.getProviderAccounts(provider)
-                for resource, amount in resources.items() if amount > 0}
+        accounts = self.getProviderAccounts(provider)
+        made = self._charges[provider].get(label_name)
+        # Mostly, nothing has changed.
+        if made is None or made[:2] != (resources, accounts):
+            made = self._charges[provider][label_name] = (
+                resources, accounts, {
+                    (account, resource): amount for account in accounts
+                    for resource, amount in resources.items() if amount > 0})
+        return made[2]
 
     def _makeTotal(self, provider: BaseProvider, _: str) -> Charges:
         limits = {
@@ -402,10 +441,13 @@ class Limits:
                 answer, problems.get(key)) != (known[1], problem):
             name = provider.canonical_name
             self._changed.setdefault(name, set()).add(key[1])
-            if key is TOTAL:
-                former, now = known[1] or {}, answer or {}
-                self._totals.setdefault(name, set()).update(
-                    changed for changed, _ in former.items() ^ now.items())
+            if key in (TOTAL, USABLE):
+                less, more = _compare(known[1] or {}, answer or {})
+                if key is TOTAL:
+                    self._limited[name].less |= less
+                    self._limited[name].more |= more
+                else:
+                    self._limited[name].freed |= more
         answers[key] = self.clock() + self.lifetime, answer, make
         return answer
 

@@ -8,7 +8,6 @@ So no request overtakes another, and a request that cannot use the capacity is
 not planned again.
 """
 
-import collections
 from collections.abc import (
     Callable,
     Collection,
@@ -49,11 +48,12 @@ from zuul_nodes.launcher.planner.decisions import (
 )
 from zuul_nodes.launcher.planner.foundoptions import FoundCandidates
 from zuul_nodes.launcher.planner.limits import (
-    Key,
+    Change,
     Limits,
     getLabelKey,
     getSlots,
 )
+from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.pauses import Pause, Pauses, Subject
 from zuul_nodes.launcher.planner.requestqueue import (
     Line,
@@ -106,11 +106,12 @@ class Planner:
         self.shuffle = shuffle
         self.clock = clock
         self.limits_lifetime = limits_lifetime
+        self.news = News()
         self.capacity = Capacity(
             Limits(Scope({}), clock, limits_lifetime,
                    surroundings.getTenantLimits),
-            surroundings.isGiven, noteHost)
-        self.waiting = RequestQueue()
+            self.news, surroundings.isGiven, noteHost)
+        self.waiting = RequestQueue(self.news)
         # What has not been written yet: uuid of a request -> its grant and
         # its needs; None if another grant has to be chosen.
         self._grants: dict[str, tuple[Grant, Needs | None]] = {}
@@ -121,10 +122,6 @@ class Planner:
         # Name of a provider -> as of :meth:`.Blockers.getState`, the last
         # time.
         self._states: dict[str, tuple[object, ...]] = {}
-        # Names of providers with new limits or a new layout; and line -> names
-        # of those of them that may serve its first request now.
-        self._renewed: set[str] = set()
-        self._hopes: dict[Line, set[str]] = collections.defaultdict(set)
         # Names of providers without capacity for a min-ready node.
         self._refused: set[str] = set()
         self._lock = TimedLock(clock)
@@ -261,9 +258,8 @@ class Planner:
             tenants = self.capacity.setScope(scope)
             for each in (former, scope):
                 for tenant in tenants:
-                    self._renewed.update(each.by_tenant.get(tenant, ()))
-            for name in self._renewed:
-                self._states.pop(name, None)
+                    for name in each.by_tenant.get(tenant, ()):
+                        self._states.pop(name, None)
             # It is told anew.
             for name in list(self.capacity.missing.by_request):
                 self.capacity.unreserve(name)
@@ -278,7 +274,7 @@ class Planner:
                      if line.needs.tenant_name in tenants]
             self._reconsider(lines)
             for line in lines:
-                self._hopes[line] |= line.options.names
+                self.news.lines[line] |= line.options.names
 
     def updateNode(self, node: ProviderNode) -> None:
         """:param node: as it is now."""
@@ -305,7 +301,7 @@ class Planner:
             node = self.capacity.getNode(node_id)
             self.capacity.remove(node_id)
             if node is not None:
-                self.capacity.changed |= self._pauses.endAfter(
+                self.news.providers |= self._pauses.endAfter(
                     node, self.capacity.getNeighbours(node))
 
     def limitsChanged(self, names: Iterable[str] | None = None) -> bool:
@@ -359,7 +355,7 @@ class Planner:
     def resume(self, subject: Subject) -> None:
         with self._change():
             self._pauses.end(subject)
-            self.capacity.changed.add(subject.provider)
+            self.news.providers.add(subject.provider)
 
     def refuse(self, subject: Subject, reason: str) -> None:
         """Have no request wait for a label at a provider.
@@ -493,7 +489,7 @@ class Planner:
         if not ahead and (grant := self._serve(line)):
             # Capacity has become free without an event.
             if line.ranks:
-                self.capacity.changed |= options.names
+                self.news.providers |= options.names
             return grant
         if not options.possible:
             self._leave(request.uuid)
@@ -520,29 +516,25 @@ class Planner:
         :return: set of the names of providers that had something.
         """
         offered: set[str] = set()
-        while (self.capacity.changed or self.capacity.freed
-               or self.waiting.passed_on or self._renewed):
-            names, self.capacity.changed = self.capacity.changed, set()
-            lines, self.waiting.passed_on = self.waiting.passed_on, set()
-            lines |= self.waiting.getLines(names)
-            keys, self.capacity.freed = self.capacity.freed, set()
-            users = {key: self.capacity.getUsers(key) for key in keys}
-            short = self.waiting.getShort(users)
-            for line, hopes in self._hopes.items():
-                short[line] |= hopes
-            self._hopes.clear()
-            offered.update(names, self._renewed, *users.values())
-            self._renewed.clear()
-            heads = [(line.head, line) for line in lines.union(short)
+        while self.news:
+            news = self.news.take()
+            users = {key: self.capacity.getUsers(key) for key in news.keys}
+            offered.update(news.providers, *users.values())
+            lines = self.waiting.getLines(news.providers)
+            hopes = self.waiting.getShort(users)
+            for line, names in news.lines.items():
+                hopes[line] |= names
+            heads = [(line.head, line) for line in lines.union(hopes)
                      if line.ranks]
             heapq.heapify(heads)
             while heads:
-                _, line = heapq.heappop(heads)
+                rank, line = heapq.heappop(heads)
                 # Those ahead may have taken it by now.
-                room = {name for name in short[line]
+                room = {name for name in hopes[line]
                         if line.mayBeServed(name, self.capacity)}
-                if (line in lines or room) and self._tryToServe(
-                        line, names | room) and line.ranks:
+                if (line in lines or room or line.tried != rank) and (
+                        self._tryToServe(line, news.providers | room)
+                        and line.ranks):
                     heapq.heappush(heads, (line.head, line))
         return offered
 
@@ -575,6 +567,7 @@ class Planner:
                    self.shuffle)
         draft, blockers = options.choose(view, names)
         if draft is None:
+            line.tried = rank
             self.waiting.setBlockers(line, blockers)
             self._reserve(line, view, names)
             return None
@@ -624,17 +617,17 @@ class Planner:
         :param names: of the providers that may serve what they could not.
         """
         if names:
-            self.capacity.changed |= names
+            self.news.providers |= names
             self.options.forget()
             self._reconsider(self.waiting.getLines(names), names)
 
-    def _adapt(self, limited: Mapping[str, Collection[Key]]) -> None:
+    def _adapt(self, limited: Mapping[str, Change]) -> None:
         """
         :param limited: names of the providers of which only limits have
-            changed -> the keys of which there is more or less in all.
+            changed -> how.
         """
-        self._renewed.update(limited)
-        totals = {name: keys for name, keys in limited.items() if keys}
+        totals = {name: change for name, change in limited.items()
+                  if change.less or change.more}
         if totals:
             self.options.forget()
         for line in self.waiting.getLines(limited):
@@ -645,10 +638,11 @@ class Planner:
                 options = line.options.adapt(totals)
                 if options is not line.options:
                     self._replace(line, options, totals)
-            for name in limited:
-                if name in line.options.names and line.mayBeServed(
-                        name, self.capacity):
-                    self._hopes[line].add(name)
+            for name, change in limited.items():
+                if (name in line.options.names
+                        and line.isShortOf(change.freed, name)
+                        and line.mayBeServed(name, self.capacity)):
+                    self.news.lines[line].add(name)
 
     def _reconsider(self, lines: Iterable[Line],
                     names: Collection[str] | None = None) -> None:

@@ -16,6 +16,7 @@ from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import Blocker, Capacity, Shortage
 from zuul_nodes.launcher.planner.limits import Key
+from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs
 
@@ -31,6 +32,8 @@ class Line:
     :param needs: what all in it need.
     :param options: how that can be served.
     :ivar ranks: of the requests, the first one's first.
+    :ivar tried: the rank of the request that could not be served the last
+        time; None at the beginning.
     :ivar reserved_for: the rank for which the reservations were chosen, and
         what :meth:`getCapped` and :attr:`.Capacity.holds_changed` were then;
         None if the choice is outdated.
@@ -43,6 +46,7 @@ class Line:
         self.needs = needs
         self.options = options
         self.ranks: list[Rank] = []
+        self.tried: Rank | None = None
         self.reserved_for: tuple[Rank, set[str], int] | None = None
         self.reserved: tuple[Reservation, ...] = ()
         self.blockers: dict[str, Blocker] = {}
@@ -88,6 +92,18 @@ class Line:
             return capacity.mayEnd(blocker, provider)
         return not capacity.isStill(blocker, provider, self.head)
 
+    def isShortOf(self, keys: Container[Key], name: str) -> bool:
+        """
+        :param keys: of which there is more at a provider now.
+        :param name: of the provider, of which only limits have changed.
+        :return: whether the first request may lack one of them; false if it
+            lacks another one, and still does.
+        """
+        blocker = self.blockers.get(name)
+        return (not isinstance(blocker, Shortage) or blocker.key in keys
+                or bool(self.options.mix)
+                or any(each.provider == name for each in self.reserved))
+
     def getReason(self, rank: Rank) -> str:
         """:return: for people, for what a request in it waits."""
         if ahead := self.getAhead(rank):
@@ -116,16 +132,15 @@ NOWHERE: Place = (None, ())
 
 class RequestQueue:
     """
+    :param news: is told of lines that have another first.
     :ivar lines: needs -> :class:`Line`.
     :ivar requests: uuid -> a request that waits.
-    :ivar passed_on: lines that have another first, for whom nothing is
-        reserved yet; to be emptied by whom it concerns.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, news: News) -> None:
+        self.news = news
         self.lines: dict[Needs, Line] = {}
         self.requests: dict[str, NodesetRequest] = {}
-        self.passed_on: set[Line] = set()
         self._places: dict[str, Place] = {}
         self._users: dict[str, set[Line]] = collections.defaultdict(set)
         self._mixed: set[Line] = set()
@@ -166,7 +181,8 @@ class RequestQueue:
             self._quit(line)
             self._unblock(line, list(line.blockers))
         elif not ahead:
-            self.passed_on.add(line)
+            # The next one was not tried yet.
+            self.news.lines.setdefault(line, set())
 
     def find(self, request_id: str) -> Place:
         """:return: its line and its rank, or :data:`NOWHERE`."""
