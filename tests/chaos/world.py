@@ -17,8 +17,9 @@ from zuul.launcher.client import LauncherClient
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY, SchedulerComponent
+from zuul.zk.exceptions import LockException
 from zuul.zk.layout import LayoutProvidersStore, LayoutState, LayoutStateStore
-from zuul.zk.locks import tenant_write_lock
+from zuul.zk.locks import TENANT_LOCK_ROOT, tenant_write_lock
 from zuul.zk.system import ZuulSystem
 from zuul.zk.zkobject import ZKContext
 
@@ -244,7 +245,7 @@ class World:
             try:
                 self.publish(tenant, **options)
                 return
-            except KazooException as error:
+            except (KazooException, LockException) as error:
                 log.info('The layout of %s is not published: %r', tenant,
                          error)
                 if time.monotonic() > end:
@@ -265,13 +266,29 @@ class World:
             providers.append(connection.driver.getProvider(
                 self.zk_client, connection, tenant, each.canonical_name,
                 config, self.system_id))
-        with tenant_write_lock(self.zk_client, tenant, log), \
+        self._forgetLock(tenant)
+        with tenant_write_lock(self.zk_client, tenant, log, blocking=False), \
                 self.context() as context:
             LayoutProvidersStore(
                 self.zk_client, self.registry, self.system_id).set(
                     context, tenant, providers)
             self.layouts[tenant] = LayoutState(
                 tenant, 'scheduler', 0, uuid.uuid4().hex, {}, 1)
+
+    def _forgetLock(self, tenant):
+        """Delete contenders for the lock of a tenant that this session has.
+
+        If kazoo's lock loses the answer, and asks a server that is behind, it
+        becomes a contender twice, and waits for itself.
+        """
+        client = self.zk_client.client
+        root = f'{TENANT_LOCK_ROOT}/{tenant}'
+        with contextlib.suppress(NoNodeError):
+            for name in client.get_children(root):
+                path = f'{root}/{name}'
+                stat = client.exists(path)
+                if stat and stat.ephemeralOwner == client.client_id[0]:
+                    client.delete(path)
 
     # What there is
 
