@@ -16,8 +16,8 @@ from kazoo.retry import KazooRetry
 from zuul.model import ProviderNode
 from zuul.zk.zkobject import ZKContext
 
-from zuul_nodes.launcher.zookeeper.heartbeat import Heartbeat
 from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
+from zuul_nodes.launcher.zookeeper.sessionlife import SessionLife
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
 
@@ -26,13 +26,12 @@ class Session:
 
     :param ZooKeeperClient zk_client:
     :param str identifier: written into locks, for operators.
-    :param Event stop_event: ends retries, and the requests by which this
-        launcher knows that the session exists.
+    :param Event stop_event: ends retries.
     :param written: called with each record that has been written.
     :ivar OwnWrites own_writes: recognizes events that need no read.
     :ivar int epoch: number of lost sessions.  The locks of a session are lost
         with it.
-    :ivar Heartbeat heartbeat: knows whether the session certainly exists.
+    :ivar SessionLife life: knows whether the session certainly exists.
     """
 
     log = logging.getLogger('zuul.nodes.zookeeper')
@@ -52,9 +51,7 @@ class Session:
         # Transactions do not create parents.
         for path in (ProviderNode.NODES_PATH, ProviderNode.LOCKS_PATH):
             self.client.ensure_path(f'{ProviderNode.ROOT}/{path}')
-        self.heartbeat = Heartbeat(
-            self.client, zk_client.timeout, stop_event)
-        self.heartbeat.start()
+        self.life = SessionLife(self.client, zk_client.timeout)
 
     def _listen(self, state):
         if state == KazooState.LOST:
@@ -66,7 +63,7 @@ class Session:
         """:return: whether the session certainly exists.  If not, other
             launchers may have its work, although it is not known to be lost.
         """
-        return self.heartbeat.isCertain()
+        return self.life.isCertain()
 
     def context(self, lock=None, log=None):
         """:return: a ZKContext for Zuul's records."""

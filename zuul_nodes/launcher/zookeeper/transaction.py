@@ -276,7 +276,9 @@ class Transaction:
                 content.record.getPath()
                 for content in (*written, *created.values())]
             self.session.own_writes.expect(paths)
+            sent = self.session.life.clock()
             stats = self._sendAudited(operations)
+            self.session.life.noteAnswer(sent)
         except BaseException as error:
             self.session.own_writes.discard(paths)
             # It may have been written.  A lock that this session does not
