@@ -106,6 +106,13 @@ def makeScenarios(sizes):
                          'number'),
                   Metric('cpu', 'CPU of each', 'ms')),
                  {'creation_time': 2}),
+        Scenario('several', f'{sizes.created} nodes created in no time, by '
+                 f'{measure.SEVERAL} launchers', measure.measureCreation,
+                 (Metric('wall', 'until all are FULFILLED', 's', quicker=5),
+                  Metric('operations', 'ZooKeeper operations of each, by all',
+                         'number'),
+                  Metric('cpu', 'CPU of each, by all', 'ms')),
+                 {'launchers': measure.SEVERAL}),
         waiting('waiting-10', 10, 'waiting', quicker=20),
         waiting('waiting-40', 40, 'waiting', quicker=20, like='waiting-10'),
         waiting('waiting-few', 10, 'few', ('ours',), like='waiting-10'),

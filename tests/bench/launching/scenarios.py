@@ -19,6 +19,8 @@ from zuul_nodes.quickstart.failure import Failure
 
 FULFILLED = NodesetRequest.State.FULFILLED
 QUOTA = 50
+# How many launchers there are if there are several.
+SEVERAL = 4
 # For how long requests are served, at least, for the average to be one.
 WAITING_TIME = 3
 
@@ -90,26 +92,30 @@ def measureBurst(makeStage, sizes):
         return _measureRequests(stage, sizes.burst)
 
 
-def measureCreation(makeStage, sizes, creation_time=0):
+def measureCreation(makeStage, sizes, creation_time=0, launchers=1):
     """Many requests at once for nodes that have to be made."""
     with makeStage(creation_time=creation_time) as stage:
         stage.setLayout(makeCloudText())
-        return _measureRequests(stage, sizes.created)
+        return _measureRequests(stage, sizes.created, launchers)
 
 
-def _measureRequests(stage, count):
-    launcher = stage.startLauncher()
-    stage.settle(launcher)
-    before = stage.server.getUsage(launcher.pid)
+def _measureRequests(stage, count, launchers=1):
+    running = [stage.startLauncher(number + 1) for number in range(launchers)]
+    for launcher in running:
+        stage.settle(launcher)
+    before = [stage.server.getUsage(launcher.pid) for launcher in running]
     begin = min(stage.addRequests(count).values())
     stage.waitFulfilled(count)
     # There is some work left when the requests have what they want.
-    stage.settle(launcher)
-    used = stage.server.getDifference(
-        before, stage.server.getUsage(launcher.pid))
+    for launcher in running:
+        stage.settle(launcher)
+    used = [
+        stage.server.getDifference(each, stage.server.getUsage(launcher.pid))
+        for each, launcher in zip(before, running, strict=True)]
     return {'wall': max(stage.requests.get(FULFILLED).values()) - begin,
-            'operations': used.operations / count,
-            'writes': used.writes / count, 'cpu': used.cpu / count}
+            'operations': sum(each.operations for each in used) / count,
+            'writes': sum(each.writes for each in used) / count,
+            'cpu': sum(each.cpu for each in used) / count}
 
 
 def measureWaiting(makeStage, sizes, providers, waiting):
