@@ -57,7 +57,8 @@ def test_what_any_driver_has():
     found = getAttributes(None)
     assert {each.name for attributes in found.values()
             for each in attributes.values() if not each.is_zuuls} == {
-        'dynamic-tags', 'node-attributes', 'priority', 'request-timeout'}
+        'dynamic-tags', 'min-ready-times', 'node-attributes', 'priority',
+        'request-timeout'}
     assert found['label']['min-ready'].doc
 
 

@@ -74,6 +74,7 @@ from zuul_nodes.drivers.api.errors import (
 )
 from zuul_nodes.drivers.api.labels import (
     DEFAULT_PRIORITY,
+    MIN_READY_TIMES,
     MOST_SLOTS,
     OWN,
     REQUEST_TIMEOUT,
@@ -92,6 +93,11 @@ from zuul_nodes.drivers.api.model import (
     Resource,
     State,
 )
+from zuul_nodes.drivers.api.readytimes import (
+    getMinReady,
+    getNextMinReady,
+    mayBeReady,
+)
 from zuul_nodes.drivers.api.tags import fillIn, findUnknown, getNodeTags
 from zuul_nodes.drivers.framework import extension
 from zuul_nodes.drivers.framework.driver import Driver
@@ -107,6 +113,7 @@ __all__ = [
     'BOUNDS',
     'DEFAULT_PRIORITY',
     'LABEL_OF_ANY_DRIVER',
+    'MIN_READY_TIMES',
     'MOST_SLOTS',
     'OWN',
     'REQUEST_TIMEOUT',
@@ -142,6 +149,8 @@ __all__ = [
     'findUnknown',
     'forNode',
     'getKnownNeeds',
+    'getMinReady',
+    'getNextMinReady',
     'getNodeAttributes',
     'getNodeTags',
     'getOwn',
@@ -150,6 +159,7 @@ __all__ = [
     'getUser',
     'getViews',
     'getZones',
+    'mayBeReady',
     'refreshNeeds',
     'reportGone',
     'turnZones',

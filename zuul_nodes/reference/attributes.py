@@ -49,6 +49,12 @@ DOCS = {
         the tenant.""",
     ('label', 'min-ready'): """The number of nodes with this label to keep
         ready, without a request for them.""",
+    ('label', 'min-ready-times'): """Times with another ``min-ready``, a list.
+        Each has the number ``min-ready``, the times ``from`` and ``to`` in
+        quotes, and may have ``days`` (a list of ``mon``, ``tue``, ``wed``,
+        ``thu``, ``fri``, ``sat``, ``sun``; all by default) and ``time-zone``
+        (such as ``Europe/Berlin``; ``UTC`` by default).  Of several times that
+        apply, the highest number counts.""",
     ('label', 'node-attributes'): """Properties of nodes for jobs, name ->
         text: ``nodepool.node_properties`` of a host.""",
     ('label', 'request-timeout'): """Seconds after which a request fails that

@@ -27,8 +27,8 @@ from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
     LABEL_ALONE,
     OF_A_NODE,
-    OF_A_REQUEST,
     OF_ANY_IMAGE,
+    OF_NO_NODE,
     PRIORITY,
     PROVIDER_ALONE,
     ZONES,
@@ -104,7 +104,7 @@ class Flattening:
         for label in labels:
             own = self.own[label['name']]
             if hashed := {name: own[name]
-                          for name in own.keys() - OF_A_REQUEST}:
+                          for name in own.keys() - OF_NO_NODE}:
                 label[OWN] = hashed
         return config
 
@@ -126,7 +126,7 @@ class Flattening:
             label.update(self.alone[label['name']])
             own = self.own[label['name']]
             if added := of_provider | {
-                    name: own[name] for name in own.keys() & OF_A_REQUEST}:
+                    name: own[name] for name in own.keys() & OF_NO_NODE}:
                 label.setdefault(OWN, {}).update(added)
 
     def resolve(self, label):

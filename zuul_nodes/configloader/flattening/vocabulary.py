@@ -9,6 +9,7 @@ import voluptuous as vs
 from zuul_nodes.configloader.flattening.spellings import getSpellings
 from zuul_nodes.drivers import (
     LABEL_OF_ANY_DRIVER,
+    MIN_READY_TIMES,
     REQUEST_TIMEOUT,
     beStrict,
     beStrictOf,
@@ -51,8 +52,8 @@ PRIORITY = 'priority'
 PROVIDER_ALONE = {PRIORITY: _checkPriority}
 # Attributes of a provider that a label may set as well.
 OF_A_NODE = frozenset({'launch-timeout'})
-# Attributes of a label that concern requests alone: a change replaces no node.
-OF_A_REQUEST = frozenset({REQUEST_TIMEOUT})
+# Attributes of a label that concern no node: a change replaces none.
+OF_NO_NODE = frozenset({REQUEST_TIMEOUT, MIN_READY_TIMES})
 # The number of valid parts of each kind that a validator remembers.
 REMEMBERED = 10_000
 # Zuul accepts these on the stanza of any image.

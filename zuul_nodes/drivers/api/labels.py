@@ -11,6 +11,8 @@ field for these, so the flat configuration of such a label has an entry
     names of availability zones; each node is in one of them,
 ``node-attributes``, ``dynamic-tags``
     dictionaries as :mod:`nodeattributes` and :mod:`tags` describe them,
+``min-ready-times``
+    times with another ``min-ready``, as :mod:`readytimes` describes them,
 ``request-timeout``
     seconds that requests wait for such a node; 0 for no limit,
 ``section``
@@ -35,12 +37,13 @@ from zuul.provider import BaseProvider, BaseProviderLabel
 OWN = 'zuul_nodes'
 DEFAULT_PRIORITY = 100
 REQUEST_TIMEOUT = 'request-timeout'
+MIN_READY_TIMES = 'min-ready-times'
 # Maximum number of nodes on one machine.
 MOST_SLOTS = 1000
 # Keys that do not change the provider that creates a node.
 _OF_NO_VIEW = frozenset({
     'section', 'priority', 'node-attributes', 'dynamic-tags',
-    REQUEST_TIMEOUT})
+    REQUEST_TIMEOUT, MIN_READY_TIMES})
 
 Zone = TypeVar('Zone', str, None, str | None)
 

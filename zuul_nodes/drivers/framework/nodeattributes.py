@@ -12,7 +12,12 @@ from typing import Any
 import voluptuous as vs
 from zuul.provider import BaseProviderLabel
 
-from zuul_nodes.drivers.api.labels import REQUEST_TIMEOUT, getOwn
+from zuul_nodes.drivers.api.labels import (
+    MIN_READY_TIMES,
+    REQUEST_TIMEOUT,
+    getOwn,
+)
+from zuul_nodes.drivers.api.readytimes import checkMinReadyTimes
 from zuul_nodes.drivers.api.tags import DYNAMIC_TAGS, checkDynamicTags
 from zuul_nodes.drivers.framework.numbers import beStrictOf
 
@@ -83,4 +88,5 @@ def getNodeAttributes(label: BaseProviderLabel) -> dict[str, str]:
 # Attribute -> its validator.
 LABEL_OF_ANY_DRIVER: dict[str, Callable[[Any], Any]] = {
     NODE_ATTRIBUTES: checkNodeAttributes, DYNAMIC_TAGS: checkDynamicTags,
-    REQUEST_TIMEOUT: beStrictOf(REQUEST_TIMEOUT, vs.Any(None, int))}
+    REQUEST_TIMEOUT: beStrictOf(REQUEST_TIMEOUT, vs.Any(None, int)),
+    MIN_READY_TIMES: checkMinReadyTimes}

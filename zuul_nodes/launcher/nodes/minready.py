@@ -11,6 +11,8 @@ from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import UnwritableError, commitNew
 
 KEY = ('minready', '')
+# Maximum seconds between two looks at the time, because clocks may jump.
+LONGEST_WAIT = 600
 
 
 class MinReadyState:
@@ -96,6 +98,7 @@ class MinReady:
     def reconcile(self):
         """Launch the missing nodes."""
         self.state.noteCheck()
+        self._watchTime()
         if any(self._findMissing()):
             # This launcher may have created some just before it lost its
             # connection.
@@ -109,6 +112,14 @@ class MinReady:
         self.planner.setMissing(self._short)
         if self._short:
             self.noteDemand()
+
+    def _watchTime(self):
+        """Queue a check for when another number of nodes is to be ready."""
+        now = time.time()
+        moment = readycounts.getNext(
+            self.layouts.tenant_providers, self.nodes.election.isMyLabel, now)
+        if moment is not None:
+            self.queue.addAfter(KEY, min(moment - now, LONGEST_WAIT))
 
     def _launchMissing(self):
         """:return: whether all missing nodes were processed."""

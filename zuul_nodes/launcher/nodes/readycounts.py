@@ -2,12 +2,18 @@
 
 import collections
 import random
+import time
 import typing
 import uuid
 
 from zuul.model import ProviderNode
 
-from zuul_nodes.drivers import getPriority
+from zuul_nodes.drivers import (
+    getMinReady,
+    getNextMinReady,
+    getPriority,
+    mayBeReady,
+)
 from zuul_nodes.launcher.planner import Host, Slot, getSlots
 from zuul_nodes.launcher.providers import isGiven, isMadeFrom
 
@@ -39,7 +45,8 @@ def getKind(node):
                 tuple(node.all_labels))
 
 
-def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
+def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50,
+                now=None):
     """Find the nodes that labels with ``min-ready`` lack.
 
     :param dict tenant_providers: tenant -> its providers.
@@ -50,9 +57,11 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
         provider can launch a node of the label now.
     :param int batch: number of nodes that the caller launches before it counts
         again.
+    :param float now: in seconds since the epoch; None for the present.
     :return: yields label and provider of each missing node that can be
         launched in addition to the ones before it.
     """
+    now = time.time() if now is None else now
     tenants = []
     turns = collections.deque()
     for providers in tenant_providers.values():
@@ -71,7 +80,8 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
         tenant, name, candidates = turns.popleft()
         # Providers may define different numbers.
         wanted = min(MOST_READY, max(
-            provider.labels[name].min_ready for provider in candidates))
+            getMinReady(provider.labels[name], now)
+            for provider in candidates))
         if tenant.ready[name] >= wanted:
             continue
         # With the capacity that the last node has left.
@@ -89,6 +99,22 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
         for each in tenants:
             each.add(kind, getSlots(label))
         turns.append((tenant, name, candidates))
+
+
+def getNext(tenant_providers, is_mine, now):
+    """
+    :param dict tenant_providers: as of :func:`findMissing`.
+    :param is_mine: the same.
+    :param float now: in seconds since the epoch.
+    :return: when labels may need another number of ready nodes because of the
+        time; None if they never do.
+    """
+    return min((
+        moment for providers in tenant_providers.values()
+        for name, makers in _getMakers(providers, is_mine).items()
+        for provider in makers
+        if (moment := getNextMinReady(provider.labels[name], now))),
+        default=None)
 
 
 class _Tenant:
@@ -116,7 +142,7 @@ def _getMakers(providers, is_mine):
         if provider.nodes or isGiven(provider.driver):
             continue
         for label in provider.labels.values():
-            if label.min_ready and is_mine(label.canonical_name):
+            if mayBeReady(label) and is_mine(label.canonical_name):
                 makers[label.name].append(provider)
     return makers
 

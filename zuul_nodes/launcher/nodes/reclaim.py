@@ -14,6 +14,7 @@ import time
 from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ProviderNode
 
+from zuul_nodes.drivers import getMinReady
 from zuul_nodes.launcher.planner import LAST
 from zuul_nodes.launcher.providers import (
     getMachineId,
@@ -168,9 +169,10 @@ class Reclaim:
                 and not self.planner.isShort(node, rank))
 
     def _hasMinReady(self, node):
-        """:return: whether the node's label has ``min-ready`` in any tenant.
-        """
-        return any(provider.labels[node.label].min_ready
+        """:return: whether nodes of the node's label are to be ready now, in
+            any tenant."""
+        now = time.time()
+        return any(getMinReady(provider.labels[node.label], now)
                    for provider in self.layouts.scope.getProviders(node)
                    if isMadeFrom(node, provider))
 

@@ -6,6 +6,8 @@ from tests.unit.configloader.levels import PLACE, load
 from zuul_nodes.configloader.errors import AttributeValueError
 from zuul_nodes.drivers import (
     forNode,
+    getMinReady,
+    getNextMinReady,
     getNodeAttributes,
     getOwn,
     getRequestTimeout,
@@ -82,6 +84,24 @@ def test_time_for_requests_replaces_no_nodes(value):
     assert getRequestTimeout(after.labels['neighbour']) is None
     assert getHash(before) == getHash(after)
     assert forNode(after, 'node', '') is after
+
+
+def test_times_of_ready_nodes_replace_no_nodes():
+    times = [{'from': '07:00', 'to': '19:00', 'min-ready': 3}]
+    before, after = load(), load(label={'min-ready-times': times})
+    assert getNextMinReady(before.labels['node'], 0) is None
+    assert getMinReady(after.labels['node'], 8 * 3600) == 3
+    assert getHash(before) == getHash(after)
+    assert forNode(after, 'node', '') is after
+
+
+def test_invalid_times_of_ready_nodes_are_refused():
+    with pytest.raises(AttributeValueError, match=(
+            r'has an invalid value for "min-ready-times": entry 1: expected a '
+            r'time such as "07:30", in quotes, for "from"\. It is set by the '
+            r'label')):
+        load(label={'min-ready-times': [
+            {'from': 7, 'to': '19:00', 'min-ready': 3}]})
 
 
 def test_nearest_level_says_the_time_for_requests():

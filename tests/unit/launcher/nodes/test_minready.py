@@ -1,9 +1,11 @@
 """What counts as ready, and what has to be made."""
 
 import collections
+import datetime
 import logging
 import random
 import threading
+import time
 import types
 
 from kazoo.exceptions import ConnectionLoss
@@ -69,6 +71,27 @@ def test_made_once(steps):
     steps.runUntil(lambda: ready(steps) == 2)
     steps.run()
     assert len(steps.nodes()) == 2
+
+
+@pytest.mark.settings(min_ready_interval=0.001)
+def test_more_are_ready_at_the_times_of_the_label(steps, monkeypatch):
+    """The launcher looks again when a time begins."""
+    begin = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2)
+    begin = begin.replace(minute=0, second=0, microsecond=0)
+    hours = [f'"{(begin.hour + number) % 24:02}:00"' for number in (0, 1)]
+    steps.setLayout(cloud(min_ready=1).replace(
+        'min-ready: 1}', f'min-ready: 1, min-ready-times: [{{from: {hours[0]}'
+        f', to: {hours[1]}, min-ready: 3}}]}}'))
+    steps.runUntil(lambda: ready(steps) == 1)
+    steps.run()
+    assert len(steps.nodes()) == 1
+    due = steps.queue.due[minready.KEY]
+    assert due <= time.monotonic() + minready.LONGEST_WAIT
+    monkeypatch.setattr(time, 'time', begin.timestamp)
+    steps.queue.add(minready.KEY)
+    steps.runUntil(lambda: ready(steps) == 3)
+    steps.run()
+    assert len(steps.nodes()) == 3
 
 
 def test_each_tenant_has_its_own(steps):
