@@ -235,18 +235,15 @@ class Round:
         key = (resource.type, resource.unique_id, *owners.items())
         suspect = self.memory.suspects.pop(key, None) or Suspect(self.seen)
         suspect.seen = self.seen
-        has_doubt = False
         if expiration is not None:
             if time.time() <= int(expiration):
                 return
-        elif not self._isSurplus(resource, owners):
-            if self._isNeeded(resource, owners):
-                return
-            has_doubt = True
+        elif self._isNeeded(resource, owners):
+            return
         self.suspects[key] = suspect
         age = self.started - suspect.since
         if age < self.turn.interval or (
-                has_doubt and self._mayBeNeeded(owners)):
+                expiration is None and self._mayBeNeeded(resource, owners)):
             return
         self.leaked[resource.type] += 1
         if (self.started >= suspect.next_attempt
@@ -269,16 +266,16 @@ class Round:
             return (self._required is None
                     or resource.unique_id in self._required)
         node_id, upload_id = (owners.get(tag) for tag in RECORDS)
+        node = node_id and self.nodes.get(node_id)
         return bool(
-            (node_id and self.nodes.get(node_id))
+            (node and not self._isSecond(resource, node))
             or (upload_id
                 and self.uploads.getItem(upload_id)))
 
-    def _isSurplus(self, resource, owners):
+    def _isSecond(self, resource, node):
         """:return: whether a resource is an instance of a launched node that
             has another one, which is listed, too."""
-        node = self.nodes.get(owners.get('zuul_node_uuid'))
-        if node is None or node.state in ProviderNode.CREATE_STATES:
+        if node.state in ProviderNode.CREATE_STATES:
             return False
         # Only the driver knows.
         getInstanceId = getattr(
@@ -287,13 +284,23 @@ class Round:
         return (instance_id != resource.unique_id
                 and (resource.type, instance_id) in self.listed)
 
-    def _mayBeNeeded(self, owners):
-        """:return: whether a record that is not in the caches may need it."""
+    def _mayBeNeeded(self, resource, owners):
+        """:return: whether a record that is not in the caches, or has another
+            content there, may need it."""
         if not owners:
             return bool(self._unknown_nodes)
         return any(
             self._synchronized_client.exists(f'{RECORDS[tag]}/{uuid}')
+            and not (tag == 'zuul_node_uuid'
+                     and self._isStillSecond(resource, uuid))
             for tag, uuid in owners.items())
+
+    def _isStillSecond(self, resource, node_id):
+        """:return: as :meth:`_isSecond`, by what is in ZooKeeper now."""
+        if (node := self.nodes.get(node_id)) is None:
+            return False
+        return self._isSecond(resource, type(node).fromZK(
+            self.nodes.session.context(), node.getPath()))
 
     @functools.cached_property
     def _synchronized_client(self):

@@ -27,7 +27,7 @@ class Turn:
 
     A step that was given up continues in its thread, and another step may have
     begun by then.  So only the thread of the current step may write to the
-    node.
+    node, as long as the launcher has its lock.
 
     :param ProviderNode node:
     """
@@ -39,8 +39,13 @@ class Turn:
         self._over = False
 
     def __bool__(self):
-        """Whether the current thread may write; Zuul's records check this."""
-        return not self._over and self._thread == threading.get_ident()
+        """Whether the current thread may write; Zuul's records check this.
+
+        After the lock is lost, the node in memory must stay as another
+        launcher has written it.
+        """
+        return (not self._over and self._thread == threading.get_ident()
+                and self.node.hasLock())
 
     def begin(self):
         with self._lock:

@@ -129,6 +129,22 @@ def test_second_instance_of_a_node_is_deleted(keeper, cloud, goRound, known):
         ('instance', 'own'), ('volume', 'own'), ('volume', 'second')]
 
 
+def test_instance_is_kept_that_the_record_of_its_node_has(
+        keeper, cloud, goRound, monkeypatch):
+    """The node in this launcher's memory is not as its record is."""
+    monkeypatch.setattr(
+        CloudEndpoint, 'getInstanceId',
+        lambda self, node: node.create_state.get('id'), raising=False)
+    node = keeper.addNode(
+        state=State.IN_USE, create_state={'id': 'instance-own'})
+    node._set(create_state={'id': 'instance-second'})
+    tags = keeper.tags(zuul_node_uuid=node.uuid)
+    cloud.add('instance', 'own', tags)
+    cloud.add('instance', 'second', tags)
+    goRound(3)
+    assert cloud.names == {'own', 'second'}
+
+
 @pytest.mark.parametrize('state, instance_id', [
     # Either may become the node's.
     (State.BUILDING, 'instance-own'),

@@ -233,6 +233,20 @@ def test_driver_writes_to_a_node_only_while_it_is_called(
         node.comment = 'later'
 
 
+def test_driver_writes_nothing_to_a_node_after_its_lock_is_lost(
+        subject, rack, node, saved, log):
+    """Another launcher may have written it by then."""
+    def loseLock(node):
+        node._set(_lock=None)
+        node.comment = 'late'
+    rack.script = [[loseLock]]
+    subject.create(node, rack, lambda wait, error: None, log)
+    with pytest.raises(Exception, match='Unable to modify'):
+        rack.step()
+    assert node.comment is None
+    assert not saved
+
+
 def test_driver_is_not_called_while_the_session_may_have_ended(
         subject, rack, node, saved, log):
     """Another launcher may have the node."""
