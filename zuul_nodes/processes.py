@@ -7,6 +7,8 @@ import psutil
 
 # Seconds between checks of an exec.
 PAUSE = 0.001
+# How often an environment is empty that is not that of an exec.
+EMPTY = 20
 
 
 def find(variable, timeout=10):
@@ -33,12 +35,17 @@ def _getEnvironment(process, timeout):
     :return: a dict.
     """
     end = time.monotonic() + timeout
+    empty = 0
     while not (environment := process.environ()):
         # Kernel threads and ended processes have no executable.
         if not process.exe() or time.monotonic() > end:
             break
-        if process.cmdline():
-            # The environment is empty, or the exec has just ended.
-            return process.environ()
-        time.sleep(PAUSE)
+        if not process.cmdline():
+            time.sleep(PAUSE)
+            continue
+        # The environment is empty, or an exec has just ended, and there may
+        # be another one.
+        empty += 1
+        if empty == EMPTY:
+            break
     return environment
