@@ -13,13 +13,17 @@ class Invariants:
     """
     :param Records records: by the history of ZooKeeper.
     :param list cloud: the history of the cloud.
+    :param unread: ids of requests that a planner has met before it had read
+        the layout of their tenant.
     :ivar figures: how often there was something to look at.
     """
 
-    def __init__(self, records, cloud):
+    def __init__(self, records, cloud, unread=()):
         self.records = records
+        self.unread = unread
         self.figures = collections.Counter({
-            'duplicates': 0, 'overtaken requests': 0})
+            'duplicates': 0, 'overtaken requests': 0,
+            'requests before their layouts': len(unread)})
         self.cloud = cloud
         self.instances = {}
         for event in cloud:
@@ -182,7 +186,8 @@ class Invariants:
         priority, needs and could have got.
 
         The older one was there when the planner first saw the younger one,
-        because records become known in the order in which they were written.
+        because records become known in the order in which they were written;
+        but it cannot plan a request before it has read the tenant's layout.
         """
         for grant in self.records.grants:
             younger, zxid = grant.request, grant.transaction.zxid
@@ -236,7 +241,8 @@ class Invariants:
     def _isBefore(self, older, younger, zxid):
         """:return: whether the nodes that a transaction gives to a request
             are due to another one that waits then."""
-        if (older is younger or older.created.zxid > younger.created.zxid
+        if (older is younger or older.id in self.unread
+                or older.created.zxid > younger.created.zxid
                 or older.states.before(zxid) != State.REQUESTED
                 or older.failures.before(zxid)):
             return False

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import re
 
 from tests.chaos import faults
 from tests.chaos.ensemble import readHistory
@@ -10,6 +11,7 @@ from tests.chaos.invariants import Invariants
 from tests.chaos.records import Records
 from tests.chaos.scheduler import Scheduler
 from tests.chaos.world import CLOUD_HISTORY, World
+from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 # Seconds until all requests have ended, after everything works again.
 DRAIN_TIMEOUT = 120
@@ -47,6 +49,17 @@ def run(directory, seed, duration):
     return Result(problems + result.problems, result.figures)
 
 
+def readUnread(directory):
+    """
+    :param Path directory: that of a run.
+    :return: the ids of requests that waited for a layout, by the logs.
+    """
+    pattern = re.compile(f'Request (\\w+) waits: {re.escape(UNREAD)}')
+    return {match[1] for path in directory.glob('launcher-*.log')
+            for match in map(pattern.search, path.open(errors='replace'))
+            if match}
+
+
 def check(directory):
     """Look at the histories of a run.
 
@@ -57,7 +70,7 @@ def check(directory):
     records = Records(history)
     with (directory / CLOUD_HISTORY).open() as stream:
         cloud = [json.loads(line) for line in stream]
-    invariants = Invariants(records, cloud)
+    invariants = Invariants(records, cloud, readUnread(directory))
     return Result(invariants.check(), {
         'requests': len(records.requests), 'nodes': len(records.nodes),
         'calls of the cloud': len(cloud), 'transactions': len(history),

@@ -99,8 +99,9 @@ class History:
             'what': 'deleted', 'id': instance_id, 'node': node_id,
             'session': LAUNCHER, 'time': now, 'begun': now, 'gone': now})
 
-    def check(self):
-        return Invariants(Records(self.transactions), self.cloud).check()
+    def check(self, unread=()):
+        return Invariants(
+            Records(self.transactions), self.cloud, unread).check()
 
 
 @pytest.fixture
@@ -294,6 +295,11 @@ def test_a_request_is_overtaken(history, older, younger):
     overtake(history, older, younger)
     problem, = history.check()
     assert problem.startswith('request younger')
+
+
+def test_a_request_whose_layout_was_not_read_yet_is_not_overtaken(history):
+    overtake(history, ['small'], ['small'])
+    assert history.check(unread={'older'}) == []
 
 
 @pytest.mark.parametrize('tenant', ['red', 'green'])
