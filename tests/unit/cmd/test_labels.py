@@ -63,6 +63,13 @@ def test_each_provider_of_a_label_has_its_numbers_of_nodes(
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_number_of_ready_nodes_is_that_of_the_time(labels, offer):
+    offer(cloud('one', labels='''[{name: big, min-ready: 2,
+        min-ready-times: [{from: "00:00", to: "24:00", min-ready: 7}]}]'''))
+    row, = getRows(labels())
+    assert row[6] == '7'
+
+
 def test_label_that_nobody_offers_is_listed_if_requests_wait_for_it(
         labels, offer, context):
     offer(ONE)

@@ -1,10 +1,15 @@
 """What providers offer, and how many nodes there are of it, by the records."""
 
 import collections
+import time
+import types
 
 from zuul_nodes import providerrecords
 
 NODES = '/zuul/nodes/nodes'
+# In the configuration of a label, as zuul_nodes.drivers has it.
+OWN = 'zuul_nodes'
+MIN_READY_TIMES = 'min-ready-times'
 # State of a node -> what it counts as.
 COUNTED = {
     'requested': 'building', 'building': 'building', 'ready': 'ready',
@@ -19,7 +24,7 @@ def readProviders(client):
     :return: dict, canonical name -> a provider, sorted by name.  A provider is
         a dict: ``name``, ``connection``, ``tenants`` that have it, and
         ``labels``, a dict of the name of a label -> a dict: ``project``,
-        ``aliases``, ``tenants``, ``min_ready``, ``max_nodes``.
+        ``aliases``, ``tenants``, ``min_ready`` (now), ``max_nodes``.
     """
     providers = {}
     for record in providerrecords.readAll(client):
@@ -34,10 +39,25 @@ def readProviders(client):
             provider['labels'].setdefault(config['name'], {
                 'project': config.get('project_canonical_name'),
                 'aliases': config.get('aliases') or [], 'tenants': [],
-                'min_ready': config.get('min-ready') or 0,
+                'min_ready': getMinReady(config),
                 'max_nodes': config.get('max-nodes')})[
                     'tenants'].append(record['tenant_name'])
     return dict(sorted(providers.items()))
+
+
+def getMinReady(config):
+    """
+    :param dict config: of a label, in the record of a provider.
+    :return: how many of its nodes are to be ready now.
+    """
+    number = config.get('min-ready') or 0
+    if MIN_READY_TIMES not in config.get(OWN, {}):
+        return number
+    # This takes longer to import than most commands run.
+    from zuul_nodes import drivers
+    return drivers.getMinReady(
+        types.SimpleNamespace(min_ready=number, **{OWN: config[OWN]}),
+        time.time())
 
 
 def countNodes(nodes):
