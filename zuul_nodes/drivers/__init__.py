@@ -74,15 +74,17 @@ from zuul_nodes.drivers.api.errors import (
 )
 from zuul_nodes.drivers.api.labels import (
     DEFAULT_PRIORITY,
-    MIN_READY_TIMES,
     MOST_SLOTS,
     OWN,
     REQUEST_TIMEOUT,
     forNode,
+    getMinReady,
+    getNextMinReady,
     getOwn,
     getPriority,
     getRequestTimeout,
     getZones,
+    mayBeReady,
     turnZones,
 )
 from zuul_nodes.drivers.api.model import (
@@ -92,11 +94,6 @@ from zuul_nodes.drivers.api.model import (
     InstanceSpec,
     Resource,
     State,
-)
-from zuul_nodes.drivers.api.readytimes import (
-    getMinReady,
-    getNextMinReady,
-    mayBeReady,
 )
 from zuul_nodes.drivers.api.tags import fillIn, findUnknown, getNodeTags
 from zuul_nodes.drivers.framework import extension
@@ -113,7 +110,6 @@ __all__ = [
     'BOUNDS',
     'DEFAULT_PRIORITY',
     'LABEL_OF_ANY_DRIVER',
-    'MIN_READY_TIMES',
     'MOST_SLOTS',
     'OWN',
     'REQUEST_TIMEOUT',

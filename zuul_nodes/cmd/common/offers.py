@@ -2,14 +2,12 @@
 
 import collections
 import time
-import types
 
-from zuul_nodes import providerrecords
+from zuul_nodes import providerrecords, readytimes
 
 NODES = '/zuul/nodes/nodes'
 # In the configuration of a label, as zuul_nodes.drivers has it.
 OWN = 'zuul_nodes'
-MIN_READY_TIMES = 'min-ready-times'
 # State of a node -> what it counts as.
 COUNTED = {
     'requested': 'building', 'building': 'building', 'ready': 'ready',
@@ -50,14 +48,9 @@ def getMinReady(config):
     :param dict config: of a label, in the record of a provider.
     :return: how many of its nodes are to be ready now.
     """
-    number = config.get('min-ready') or 0
-    if MIN_READY_TIMES not in config.get(OWN, {}):
-        return number
-    # This takes longer to import than most commands run.
-    from zuul_nodes import drivers
-    return drivers.getMinReady(
-        types.SimpleNamespace(min_ready=number, **{OWN: config[OWN]}),
-        time.time())
+    return readytimes.getNumber(
+        config.get('min-ready'),
+        config.get(OWN, {}).get(readytimes.MIN_READY_TIMES), time.time())
 
 
 def countNodes(nodes):

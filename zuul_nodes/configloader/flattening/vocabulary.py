@@ -9,11 +9,11 @@ import voluptuous as vs
 from zuul_nodes.configloader.flattening.spellings import getSpellings
 from zuul_nodes.drivers import (
     LABEL_OF_ANY_DRIVER,
-    MIN_READY_TIMES,
     REQUEST_TIMEOUT,
     beStrict,
     beStrictOf,
 )
+from zuul_nodes.readytimes import MIN_READY_TIMES
 
 # The keys that identify an object, as opposed to its attributes.
 STRUCTURE = {

@@ -12,7 +12,8 @@ field for these, so the flat configuration of such a label has an entry
 ``node-attributes``, ``dynamic-tags``
     dictionaries as :mod:`nodeattributes` and :mod:`tags` describe them,
 ``min-ready-times``
-    times with another ``min-ready``, as :mod:`readytimes` describes them,
+    times with another ``min-ready``, as :mod:`zuul_nodes.readytimes` describes
+    them,
 ``request-timeout``
     seconds that requests wait for such a node; 0 for no limit,
 ``section``
@@ -33,11 +34,13 @@ import zlib
 
 from zuul.provider import BaseProvider, BaseProviderLabel
 
+from zuul_nodes import readytimes
+from zuul_nodes.readytimes import MIN_READY_TIMES
+
 # The entry in the configuration of a label, and the attribute of the label.
 OWN = 'zuul_nodes'
 DEFAULT_PRIORITY = 100
 REQUEST_TIMEOUT = 'request-timeout'
-MIN_READY_TIMES = 'min-ready-times'
 # Maximum number of nodes on one machine.
 MOST_SLOTS = 1000
 # Keys that do not change the provider that creates a node.
@@ -62,6 +65,32 @@ def getPriority(label: BaseProviderLabel) -> int:
     :return: the priority of its provider: the smallest comes first.
     """
     return getOwn(label).get('priority', DEFAULT_PRIORITY)
+
+
+def getMinReady(label: BaseProviderLabel, now: float) -> int:
+    """
+    :param label: of any driver.
+    :param now: in seconds since the epoch.
+    :return: how many nodes of the label to keep ready now.
+    """
+    return readytimes.getNumber(
+        label.min_ready, getOwn(label).get(MIN_READY_TIMES), now)
+
+
+def getNextMinReady(label: BaseProviderLabel, now: float) -> float | None:
+    """
+    :param label: of any driver.
+    :param now: in seconds since the epoch.
+    :return: when :func:`getMinReady` may have another result; None if it has
+        the same always.
+    """
+    return readytimes.getNext(getOwn(label).get(MIN_READY_TIMES), now)
+
+
+def mayBeReady(label: BaseProviderLabel) -> bool:
+    """:return: whether nodes of a label are kept ready at any time."""
+    return readytimes.isAnyReady(
+        label.min_ready, getOwn(label).get(MIN_READY_TIMES))
 
 
 def getRequestTimeout(label: BaseProviderLabel) -> int | None:

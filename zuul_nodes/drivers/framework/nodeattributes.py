@@ -12,12 +12,8 @@ from typing import Any
 import voluptuous as vs
 from zuul.provider import BaseProviderLabel
 
-from zuul_nodes.drivers.api.labels import (
-    MIN_READY_TIMES,
-    REQUEST_TIMEOUT,
-    getOwn,
-)
-from zuul_nodes.drivers.api.readytimes import checkMinReadyTimes
+from zuul_nodes import readytimes
+from zuul_nodes.drivers.api.labels import REQUEST_TIMEOUT, getOwn
 from zuul_nodes.drivers.api.tags import DYNAMIC_TAGS, checkDynamicTags
 from zuul_nodes.drivers.framework.numbers import beStrictOf
 
@@ -89,4 +85,4 @@ def getNodeAttributes(label: BaseProviderLabel) -> dict[str, str]:
 LABEL_OF_ANY_DRIVER: dict[str, Callable[[Any], Any]] = {
     NODE_ATTRIBUTES: checkNodeAttributes, DYNAMIC_TAGS: checkDynamicTags,
     REQUEST_TIMEOUT: beStrictOf(REQUEST_TIMEOUT, vs.Any(None, int)),
-    MIN_READY_TIMES: checkMinReadyTimes}
+    readytimes.MIN_READY_TIMES: readytimes.check}

@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import zoneinfo
 
 import voluptuous as vs
-from zuul.provider import BaseProviderLabel
 
-from zuul_nodes.drivers.api.labels import MIN_READY_TIMES, getOwn
-
+# The attribute of a label.
+MIN_READY_TIMES = 'min-ready-times'
 DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
 # Maximum number of times of a label, and of nodes that are kept ready.
 MOST_TIMES = 50
@@ -78,33 +77,33 @@ class ReadyTime(NamedTuple):
             self.zone).timestamp()
 
 
-def getMinReady(label: BaseProviderLabel, now: float) -> int:
+def getNumber(number: int | None, entries: Any, now: float) -> int:
     """
-    :param label: of any driver.
+    :param number: ``min-ready``, or None.
+    :param entries: ``min-ready-times``, or None.
     :param now: in seconds since the epoch.
-    :return: how many nodes of the label to keep ready now.
+    :return: how many nodes to keep ready now.
     """
-    return max((each.number for each in _getTimes(label)
-                if each.applies(now)), default=label.min_ready or 0)
+    return max((each.number for each in _getTimes(entries)
+                if each.applies(now)), default=number or 0)
 
 
-def getNextMinReady(label: BaseProviderLabel, now: float) -> float | None:
+def getNext(entries: Any, now: float) -> float | None:
     """
-    :param label: of any driver.
+    :param entries: as of :func:`getNumber`.
     :param now: in seconds since the epoch.
-    :return: when :meth:`getMinReady` may have another result; None if it has
-        the same always.
+    :return: when the number may be another one; None if it is always the same.
     """
-    return min((each.getNext(now) for each in _getTimes(label)), default=None)
+    return min((each.getNext(now) for each in _getTimes(entries)),
+               default=None)
 
 
-def mayBeReady(label: BaseProviderLabel) -> bool:
-    """:return: whether nodes of a label are kept ready at any time."""
-    return bool(label.min_ready) or any(
-        each.number for each in _getTimes(label))
+def isAnyReady(number: int | None, entries: Any) -> bool:
+    """:return: whether nodes are kept ready at any time."""
+    return bool(number) or any(each.number for each in _getTimes(entries))
 
 
-def checkMinReadyTimes(value: Any) -> Any:
+def check(value: Any) -> Any:
     """A voluptuous validator.
 
     :raises Invalid: the value is no list of times.
@@ -125,9 +124,9 @@ def checkMinReadyTimes(value: Any) -> Any:
     return value
 
 
-def _getTimes(label: BaseProviderLabel) -> list[ReadyTime]:
+def _getTimes(entries: Any) -> list[ReadyTime]:
     times = []
-    for entry in getOwn(label).get(MIN_READY_TIMES) or ():
+    for entry in entries or ():
         try:
             times.append(_parse(entry))
         except vs.Invalid:

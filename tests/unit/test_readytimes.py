@@ -7,9 +7,14 @@ import zoneinfo
 import pytest
 import voluptuous as vs
 
-from zuul_nodes.drivers import getMinReady, getNextMinReady, mayBeReady
-from zuul_nodes.drivers.api.labels import MIN_READY_TIMES, OWN
-from zuul_nodes.drivers.api.readytimes import checkMinReadyTimes
+from zuul_nodes import readytimes
+from zuul_nodes.drivers import (
+    OWN,
+    getMinReady,
+    getNextMinReady,
+    mayBeReady,
+)
+from zuul_nodes.readytimes import MIN_READY_TIMES
 
 WORK = {'days': ['mon', 'tue', 'wed', 'thu', 'fri'], 'from': '07:00',
         'to': '19:00', 'time-zone': 'Europe/Berlin', 'min-ready': 10}
@@ -122,7 +127,7 @@ def test_time_of_an_unknown_zone_is_left_out():
 ])
 def test_invalid_time_is_refused(change, message):
     with pytest.raises(vs.Invalid, match='^entry 2: .*' + message):
-        checkMinReadyTimes([WORK, {**WORK, **change}])
+        readytimes.check([WORK, {**WORK, **change}])
 
 
 @pytest.mark.parametrize('value, message', [
@@ -130,9 +135,9 @@ def test_invalid_time_is_refused(change, message):
     ([WORK] * 51, '51 times are given')])
 def test_what_is_no_list_of_times_is_refused(value, message):
     with pytest.raises(vs.Invalid, match=message):
-        checkMinReadyTimes(value)
+        readytimes.check(value)
 
 
 def test_valid_times_are_accepted():
-    assert checkMinReadyTimes([WORK, NIGHT]) == [WORK, NIGHT]
-    assert checkMinReadyTimes(None) is None
+    assert readytimes.check([WORK, NIGHT]) == [WORK, NIGHT]
+    assert readytimes.check(None) is None
