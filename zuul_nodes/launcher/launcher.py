@@ -252,7 +252,7 @@ class Launcher:
             self.request_ends.addFulfilled)
         self.termination = nodes.NodeTermination(
             self.node_records, self.node_steps, self.layouts,
-            self.host_key_scanner, self.isGiven, self.settings)
+            self.host_key_scanner, self.isGiven, self.stats, self.settings)
         self.node_reconciler = nodes.NodeReconciler(
             self.node_records, self.node_steps, self.node_launch,
             nodes.Reuse(self.node_records, self.layouts, host_keys,

@@ -88,6 +88,8 @@ METRICS = (
     *(Metric(f'{key}.launch.{result}', kind) for key in LAUNCHES
       for result in ('<result>', 'error.<kind>')
       for kind in ('counter', 'timer')),
+    Metric(f'{PROVIDER}.label.<label>.phase.<phase>', 'timer'),
+    Metric(f'{PROVIDER}.nodes.delete.<result>', 'counter'),
     *(Metric('zuul.nodeset_requests.end.<tenant>.<result>', kind)
       for kind in ('counter', 'timer')),
     Metric('zuul.image.<image>.upload.<endpoint>.duration', 'timer'),

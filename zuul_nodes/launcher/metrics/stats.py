@@ -11,6 +11,9 @@ import time
 from zuul.exceptions import QuotaException
 from zuul.lib.statsd import normalize_statsd_name
 
+# Attribute of a driver's state machine: when the instance was complete.
+COMPLETED = 'zuul_nodes_completed'
+
 
 def makeSafe(name):
     """:return: a name that can be a component of a metric's name."""
@@ -65,6 +68,31 @@ class Stats:
         except Exception:
             self.log.exception('Unable to report the launch of %s:', node)
 
+    def reportPhases(self, node, request):
+        """Report how long each phase of a launch took that has succeeded.
+
+        :param ProviderNode node: that has become ready.
+        :param NodesetRequest request: that it was launched for, or None.
+        """
+        if not self.statsd:
+            return
+        try:
+            key = (f'zuul.provider.{makeSafe(node.provider)}.label.'
+                   f'{makeSafe(node.label)}.phase')
+            for phase, seconds in _getPhases(node, request):
+                self.statsd.timing(f'{key}.{phase}', max(seconds, 0) * 1000)
+        except Exception:
+            self.log.exception('Unable to report the phases of %s:', node)
+
+    def reportDeletion(self, node, result):
+        """Count a node whose record is removed.
+
+        :param str result: "deleted", or "left" if the cloud may still have it.
+        """
+        if self.statsd:
+            self.statsd.incr(f'zuul.provider.{makeSafe(node.provider)}'
+                             f'.nodes.delete.{result}')
+
     def reportRequest(self, request):
         """Report the end of a request, and how long it took.
 
@@ -107,6 +135,18 @@ def _getDuration(node):
                   if node.create_state_machine
                   else node.create_state.get('start_time'))
     return None if start_time is None else node.state_time - start_time
+
+
+def _getPhases(node, request):
+    """:return: yields phase and seconds, of what this launcher has seen."""
+    machine = node.create_state_machine
+    if machine is None or machine.start_time is None:
+        return
+    if request is not None:
+        yield 'waiting', machine.start_time - request.request_time
+    if completed := getattr(machine, COMPLETED, None):
+        yield 'creating', completed - machine.start_time
+        yield 'scanning', node.state_time - completed
 
 
 def _getLaunchKeys(node, provider):

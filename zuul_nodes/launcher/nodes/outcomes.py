@@ -48,6 +48,9 @@ class LaunchOutcomes:
         tracing.traceCreation(node)
         self.stats.reportLaunch(
             node, self.layouts.scope.findProvider(node), error)
+        if error is None:
+            self.stats.reportPhases(
+                node, self.nodes.records.getNodesetRequest(node.request_id))
 
     def fail(self, node, error, log):
         """Record a failed launch with its reason."""

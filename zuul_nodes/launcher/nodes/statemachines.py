@@ -13,6 +13,7 @@ from zuul.launcher.server import LaunchTimeoutError
 from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 
 from zuul_nodes import messages
+from zuul_nodes.launcher.metrics import COMPLETED
 from zuul_nodes.launcher.nodes.polling import Polling
 from zuul_nodes.launcher.providers import isGiven
 from zuul_nodes.launcher.workers import Backoff
@@ -158,6 +159,7 @@ class StateMachines:
             self.polling.begin(node.uuid, kind, is_new)
             self._advance(node, machine, turn, log)
             if machine.complete:
+                setattr(machine, COMPLETED, time.time())
                 self.polling.end(node.uuid)
                 return None, True
             elapsed = self.polling.getElapsed(node.uuid)

@@ -24,10 +24,12 @@ class NodeTermination:
     :param HostKeyScanner scanner: its scans of deleted nodes are cancelled.
     :param isGiven: called with the name of a connection; returns whether its
         nodes are static.
+    :param Stats stats: counts the nodes.
     :param Settings settings:
     """
 
-    def __init__(self, nodes, steps, layouts, scanner, isGiven, settings):
+    def __init__(self, nodes, steps, layouts, scanner, isGiven, stats,
+                 settings):
         self.nodes = nodes
         self.queue = nodes.queue
         self.session = nodes.session
@@ -36,6 +38,7 @@ class NodeTermination:
         self.layouts = layouts
         self.scanner = scanner
         self.isGiven = isGiven
+        self.stats = stats
         self.settings = settings
         # Uuid of a node that cannot be deleted -> reason
         self._left = {}
@@ -150,6 +153,7 @@ class NodeTermination:
                     + (', by order of the operator' if is_ordered else ''))
             if is_left else None,
             launcher=self.session.identifier)
+        self.stats.reportDeletion(node, 'left' if is_left else 'deleted')
         if self.session.remove(node):
             self.queue.addAfter(('lock', (
                 node.getPath(), node.getLockPath())),
