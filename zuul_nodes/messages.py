@@ -1,8 +1,9 @@
 """Filters for messages of clouds and consoles.
 
 :func:`forTenants` prepares a message for tenants: for the record of a node or
-a request, or for the output of a check.  :func:`withoutSecrets` prepares it
-for the logs of operators, which contain everything except secrets.
+a request, or for the output of a check.  :func:`forAllTenants` prepares what
+is said of something that tenants share.  :func:`withoutSecrets` prepares a
+message for the logs of operators, which contain everything except secrets.
 """
 
 import re
@@ -71,6 +72,10 @@ OPERATORS = (
 )
 
 
+REQUESTS = ((r'(?<=\brequest )[0-9a-f]{32}(?![\w-])', '[id]'),)
+IDS = ((rf'(?<![\w-])(?:[0-9a-f]{{32}}|{UUID})(?![\w-])', '[id]'),)
+
+
 def _compile(rules):
     return [(re.compile(pattern, re.DOTALL), replacement)
             for pattern, replacement in rules]
@@ -78,6 +83,8 @@ def _compile(rules):
 
 _SECRETS = _compile(SECRETS)
 _OPERATORS = _compile(OPERATORS)
+_REQUESTS = _compile(REQUESTS)
+_IDS = _compile(IDS)
 
 
 def shorten(message):
@@ -110,6 +117,24 @@ def forTenants(message, known=()):
     # Remove escape sequences of terminals.
     text = ''.join(each if each.isprintable() else ' ' for each in text)
     return ' '.join(text.split())
+
+
+def withoutOtherRequests(text, own):
+    """
+    :param text: for a tenant.
+    :param own: ids of requests of the tenant, which are kept.
+    :return: the text without the ids of other requests.
+    """
+    return _apply(_REQUESTS, text, own)
+
+
+def forAllTenants(message):
+    """
+    :param message: about what tenants share.
+    :return: as of :func:`forTenants`, without the ids of Zuul's objects, each
+        of which is one tenant's.
+    """
+    return _apply(_IDS, forTenants(message))
 
 
 def _apply(rules, text, known=()):

@@ -30,7 +30,8 @@ def withReason(request, reason):
     :return: a dict of the attributes of the request to write.
     """
     return {NOTES: get(request) | {
-        REASON: messages.forTenants(reason)[:LENGTH]}}
+        REASON: messages.withoutOtherRequests(
+            messages.forTenants(reason), {request.uuid})[:LENGTH]}}
 
 
 def getReason(request):

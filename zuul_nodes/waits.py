@@ -43,11 +43,14 @@ def makeRecord(lines: Iterable[tuple[str, list[str]]]) -> bytes:
         waits, and their uuids, the first one's first.
     :return: the content of the tenant's record.
     """
+    lines = list(lines)
+    own = {uuid for _, request_ids in lines for uuid in request_ids}
     left = MOST
     data = []
     for reason, request_ids in lines:
         data.append({
-            'reason': messages.forTenants(reason)[:LENGTH],
+            'reason': messages.withoutOtherRequests(
+                messages.forTenants(reason), own)[:LENGTH],
             'requests': request_ids[:left]})
         left -= len(data[-1]['requests'])
     return zlib.compress(json.dumps(data).encode())

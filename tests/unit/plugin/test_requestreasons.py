@@ -28,7 +28,7 @@ def fail():
 
 
 def makeRequest(**attributes):
-    request = types.SimpleNamespace(**attributes)
+    request = types.SimpleNamespace(uuid='a' * 32, **attributes)
     request._set = request.__dict__.update
     return request
 
@@ -42,6 +42,15 @@ def test_error_of_the_build_has_the_reason(fail):
     request = failed(makeRequest(), 'Label big: no provider has it')
     assert fail(request) == (
         'Node(set) request 1 failed: Label big: no provider has it')
+
+
+def test_error_of_the_build_names_no_other_request(fail):
+    own, other = 'a' * 32, 'b' * 32
+    request = failed(makeRequest(), f'request {own} waits, 1 kept for request '
+                                    f'{other}; node {other} has failed')
+    assert fail(request).endswith(
+        f'request {own} waits, 1 kept for request [id]; node {other} has '
+        'failed')
 
 
 @pytest.mark.parametrize('notes', [{}, {'zuul_nodes': None},

@@ -93,3 +93,13 @@ def test_a_record_has_no_secrets_and_fits():
                                             in range(2 * waits.MOST)]),
         (2000 * 'x', ['f' * 32])])
     assert len(record) < 900_000
+
+
+def test_a_record_names_no_request_of_another_tenant(kazoo_client):
+    own, other = 'a' * 32, 'b' * 32
+    kazoo_client.create(waits.getPath('tenant'), waits.makeRecord([
+        (f'1 kept for request {other}', [own]),
+        (f'1 kept for request {own}', ['c' * 32])]), makepath=True)
+    found = waits.read(kazoo_client, 'tenant')
+    assert found[own].reason == '1 kept for request [id]'
+    assert found['c' * 32].reason == f'1 kept for request {own}'
