@@ -26,12 +26,14 @@ class Limit(NamedTuple):
     :ivar resource: what is limited.
     :ivar limit: how much there may be.
     :ivar foreign: how much of the limit others than Zuul use.
+    :ivar reserved: how much is kept for requests that wait for more.
     """
     kind: str
     name: str | None
     resource: str
     limit: float
     foreign: float = 0
+    reserved: float = 0
 
 
 class Paused(NamedTuple):

@@ -273,10 +273,16 @@ class Launcher:
         self.request_waits = requests.RequestWaits(
             self.queue, self.planner,
             PlannerRecords(self.session, self.election, waits.ROOT),
-            self.reclaim.noteDemand, self.settings)
+            self._noteDemand, self.settings)
         self.request_reconciler = requests.RequestReconciler(
             self.request_records, self.planner, self.layouts, grants,
             self.request_ends, self.request_waits, self.liveness_check)
+
+    def _noteDemand(self):
+        """A request waits: others' nodes may go, and what is reserved for it
+        is recorded."""
+        self.reclaim.noteDemand()
+        self.queue.addAfter(endpoints.STATUSES, self.settings.status_delay)
 
     def _makeEndpointParts(self):
         self.endpoint_reconciler = endpoints.EndpointReconciler(

@@ -39,6 +39,8 @@ class ProviderStatuses:
         self.records.write({
             name: providerstatus.makeRecord(status)
             for name, status in found.items()})
-        if any(status.pauses for status in found.values()):
-            # A pause may end earlier than it was told.
+        if any(status.pauses or any(each.reserved for each in status.limits)
+               for status in found.values()):
+            # A pause may end earlier than it was told, and what is reserved
+            # is granted.
             self.queue.addAt(STATUSES, self._next)

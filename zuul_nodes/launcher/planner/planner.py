@@ -213,7 +213,7 @@ class Planner:
         for name, providers in list(self.scope.by_name.items()):
             with self._lock:
                 status = getStatus(
-                    providers[0], paused.get(name, []), self.capacity.limits,
+                    providers[0], paused.get(name, []), self.capacity,
                     self.blockers)
             yield name, status
 

@@ -6,6 +6,7 @@ import math
 from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.planner.blockers import Blockers
+from zuul_nodes.launcher.planner.capacity import END, Capacity
 from zuul_nodes.launcher.planner.limits import Limits, withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses
 from zuul_nodes.launcher.providers import describeUnhandled
@@ -21,12 +22,13 @@ def getPaused(pauses: Pauses) -> dict[str, list[Paused]]:
     return found
 
 
-def getStatus(provider: BaseProvider, paused: list[Paused], limits: Limits,
-              blockers: Blockers) -> Status:
+def getStatus(provider: BaseProvider, paused: list[Paused],
+              capacity: Capacity, blockers: Blockers) -> Status:
     """
     :param provider: one tenant's; what is told is the same for all.
     :param paused: its pauses.
     """
+    limits = capacity.limits
     names = {account.kind: account.name
              for account in limits.getProviderAccounts(provider)}
     total = limits.getTotal(provider) or {}
@@ -34,7 +36,8 @@ def getStatus(provider: BaseProvider, paused: list[Paused], limits: Limits,
     return Status(
         names.get('endpoint'), names.get('section'), [
             Limit(account.kind, account.name, resource, limit,
-                  limit - (usable or total).get((account, resource), limit))
+                  limit - (usable or total).get((account, resource), limit),
+                  capacity.reservations.getAhead((account, resource), END)[0])
             for (account, resource), limit in total.items()
             # What is a tenant's own is in the configuration.
             if not account.is_tenants and math.isfinite(limit)],

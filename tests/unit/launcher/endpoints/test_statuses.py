@@ -5,7 +5,7 @@ import time
 import pytest
 from zuul.exceptions import QuotaException
 
-from tests.fixtures.racks import addProvider, cloud
+from tests.fixtures.racks import addProvider, cloud, finish, isDone
 from zuul_nodes import providerstatus, zkrecords
 
 pytestmark = pytest.mark.settings(status_delay=0, status_interval=0.02)
@@ -28,7 +28,19 @@ def test_record_has_the_limits(steps, racks):
         'endpoint': steps.getProvider('one').getEndpoint().name,
         'section': None, 'pauses': [], 'problem': None, 'limits': [{
             'kind': 'provider', 'name': NAME, 'resource': 'instances',
-            'limit': 3, 'foreign': 0}]}
+            'limit': 3, 'foreign': 0, 'reserved': 0}]}
+
+
+def test_record_has_what_is_kept_for_requests(steps, racks):
+    def getReserved():
+        return [limit['reserved'] for limit in read(steps)['limits']]
+    steps.setLayout(LIMITED)
+    running = steps.addRequest('big', 'big')
+    steps.runUntil(lambda: isDone(running))
+    waiting = steps.addRequest('big', 'big')
+    steps.runUntil(lambda: getReserved() == [2])
+    finish(steps, running)
+    steps.runUntil(lambda: isDone(waiting) and getReserved() == [0])
 
 
 def test_pause_is_recorded_with_its_end_and_without_secrets(steps, racks):

@@ -30,6 +30,14 @@ def test_limits_of_each_account_have_what_others_use():
     assert status.problem is None
 
 
+def test_limits_have_what_is_kept_for_requests():
+    world = World(Provider('a', 'big', limits={'instances': 3}))
+    world.fill(2, 'big')
+    world.request('big', 'big')
+    assert getStatus(world).limits == [
+        Limit('provider', 'a', 'instances', 3, 0, 2)]
+
+
 def test_pauses_of_the_provider_and_of_its_labels():
     now = [100]
     world = World(Provider('a', 'big', 'small'), Provider('b', 'big'),
