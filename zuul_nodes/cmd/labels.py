@@ -2,7 +2,7 @@
 
 import collections
 
-from zuul_nodes import zuulconf
+from zuul_nodes import nodeusage, zuulconf
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.cmd.common import output
 
@@ -53,7 +53,7 @@ def readLabels(client, tenant=None):
     """
     from zuul_nodes.cmd.common import offers, zkobjects
     labels = {}
-    counts = offers.countNodes(zkobjects.readAll(
+    counts = nodeusage.countNodes(zkobjects.readAll(
         client, offers.NODES, ['assignment']))
     for provider in offers.readProviders(client).values():
         for name, offer in provider['labels'].items():

@@ -2,7 +2,7 @@
 
 import time
 
-from zuul_nodes import candidates, orders, requestnotes, waits, zuulconf
+from zuul_nodes import candidates, orders, requestlist, waits, zuulconf
 from zuul_nodes.cmd.common import arguments, output
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.orders import Order
@@ -100,39 +100,14 @@ def readRequests(client):
     records = zkobjects.readAll(client, REQUESTS, ['revision'])
     reasons = {}
     for tenant_name in {each['tenant_name'] for each in records
-                        if each['state'] == 'requested'}:
+                        if each['state'] == requestlist.WAITING}:
         reasons |= waits.read(client, tenant_name)
-    requests = []
-    records.sort(key=_getRank)
-    for record in records:
-        wait = reasons.get(record['uuid']) if (
-            record['state'] == 'requested') else None
-        notes = record.get(requestnotes.NOTES) or {}
-        requests.append({
-            'uuid': record['uuid'],
-            'tenant': record['tenant_name'],
-            'pipeline': record['pipeline_name'],
-            'project': notes.get('project_canonical_name'),
-            'job': record['job_name'],
-            'labels': record['labels'],
-            'state': record['state'],
-            'age': round(time.time() - record['request_time']),
-            'reason': notes.get(requestnotes.REASON) or (
-                wait and wait.reason),
-            'ahead': wait and wait.ahead,
-            'position': None,
-            'failures': {
-                provider: reason
-                for entry in record['provider_node_data']
-                for provider, reason in entry.get('reasons', {}).items()},
-            'nodes': [{'uuid': entry['uuid']}
-                      for entry in record['provider_node_data']
-                      if entry['uuid']],
-        })
-    waiting = [each for each in requests if each['state'] == 'requested']
-    for position, request in enumerate(waiting, 1):
-        request['position'] = position
-    return requests
+    records.sort(key=requestlist.getRank)
+    positions = requestlist.getPositions(records)
+    now = time.time()
+    return [requestlist.describe(
+        record, reasons.get(record['uuid']), positions.get(record['uuid']),
+        now) for record in records]
 
 
 def cancel(client, request, reason=None):
@@ -157,13 +132,6 @@ def cancel(client, request, reason=None):
         return (f'The {name} fails as soon as a launcher of zuul-nodes plans; '
                 'none does now')
     return f'The {name} of tenant {request["tenant"]} fails'
-
-
-def _getRank(record):
-    # The revision's is the later one.
-    return (record['priority'], record.get(
-        'relative_priority', record['_relative_priority']),
-        record['request_time'], record['uuid'])
 
 
 def getRow(request):

@@ -1,6 +1,5 @@
-"""What providers offer, and how many nodes there are of it, by the records."""
+"""What providers offer, by the records."""
 
-import collections
 import time
 
 from zuul_nodes import providerrecords, readytimes
@@ -8,12 +7,6 @@ from zuul_nodes import providerrecords, readytimes
 NODES = '/zuul/nodes/nodes'
 # In the configuration of a label, as zuul_nodes.drivers has it.
 OWN = 'zuul_nodes'
-# State of a node -> what it counts as.
-COUNTED = {
-    'requested': 'building', 'building': 'building', 'ready': 'ready',
-    'in-use': 'in_use', 'used': 'in_use', 'snapshot': 'in_use',
-    'hold': 'hold', 'failed': 'failed', 'tempfailed': 'failed'}
-COUNTS = ('ready', 'building', 'in_use', 'hold', 'failed')
 
 
 def readProviders(client):
@@ -51,21 +44,3 @@ def getMinReady(config):
     return readytimes.getNumber(
         config.get('min-ready'),
         config.get(OWN, {}).get(readytimes.MIN_READY_TIMES), time.time())
-
-
-def countNodes(nodes):
-    """
-    :param nodes: records of nodes, with the parts ``assignment``.
-    :return: dict, the names of a provider and of a label -> a dict of
-        :data:`COUNTS`.  What is idle is ready, and what a request has is in
-        use.
-    """
-    found = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
-    for node in nodes:
-        kind = COUNTED.get(node['state'])
-        if kind == 'ready' and node.get('request_id'):
-            kind = 'in_use'
-        # The slots of a host are the nodes that jobs use.
-        if kind and not node.get('subnodes'):
-            found[node['provider'], node['label']][kind] += 1
-    return found

@@ -1,10 +1,9 @@
 """``zuul-nodes providers``: lists the providers, their limits and pauses."""
 
-import collections
 import datetime
 import time
 
-from zuul_nodes import providerstatus, zuulconf
+from zuul_nodes import nodeusage, providerstatus, zuulconf
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.cmd.common import output
 from zuul_nodes.exceptions import UserError
@@ -116,7 +115,7 @@ def readProviders(client):
     from zuul_nodes.cmd.common import offers, zkobjects
     providers = offers.readProviders(client)
     nodes = zkobjects.readAll(client, offers.NODES, ['assignment'])
-    counts = offers.countNodes(nodes)
+    counts = nodeusage.countNodes(nodes)
     for name, provider in providers.items():
         provider.update(
             {'endpoint': None, 'section': None, 'limits': None, 'pauses': [],
@@ -127,32 +126,13 @@ def readProviders(client):
     for node in nodes:
         if node['provider'] in providers:
             providers[node['provider']]['nodes'] += 1
-    used = _sumUp(nodes, providers)
+    used = nodeusage.sumUp(nodes, {
+        name: each['section'] for name, each in providers.items()})
     for provider in providers.values():
         for limit in provider['limits'] or ():
-            limit['used'] = used[_getAccount(
-                provider, limit['kind'], limit['name']), limit['resource']]
+            limit['used'] = used[nodeusage.getAccount(
+                provider['connection'], limit), limit['resource']]
     return list(providers.values())
-
-
-def _sumUp(nodes, providers):
-    """:return: Counter, an account and a resource -> what nodes use of it."""
-    used = collections.Counter()
-    for node in nodes:
-        provider = providers.get(node['provider'], {})
-        accounts = [('provider', node['provider']), (
-            'endpoint', node['connection_name'], node['endpoint_name'])]
-        if section := provider.get('section'):
-            accounts.append(('section', section))
-        for resource, amount in (node['quota'] or {}).items():
-            for account in accounts:
-                used[account, resource] += amount
-    return used
-
-
-def _getAccount(provider, kind, name):
-    return ((kind, provider['connection'], name) if kind == 'endpoint'
-            else (kind, name))
 
 
 def find(providers, name):

@@ -1,0 +1,76 @@
+"""What nodes use of the limits, and how many there are of a label.
+
+Records of nodes are dicts, as commands read them from ZooKeeper.  Services
+that have Zuul's objects use :func:`toRecord`.
+"""
+
+import collections
+
+# State of a node -> what it counts as.
+COUNTED = {
+    'requested': 'building', 'building': 'building', 'ready': 'ready',
+    'in-use': 'in_use', 'used': 'in_use', 'snapshot': 'in_use',
+    'hold': 'hold', 'failed': 'failed', 'tempfailed': 'failed'}
+COUNTS = ('ready', 'building', 'in_use', 'hold', 'failed')
+
+
+def toRecord(node):
+    """
+    :param ProviderNode node:
+    :return: a dict with what the functions of this module need.
+    """
+    return {
+        'provider': node.provider, 'connection_name': node.connection_name,
+        'endpoint_name': node.endpoint_name, 'label': node.label,
+        'state': node.state, 'request_id': node.request_id,
+        'subnodes': node.subnodes,
+        'quota': node.quota.getResources() if node.quota else None}
+
+
+def countNodes(nodes):
+    """
+    :param nodes: records of nodes, with the parts ``assignment``.
+    :return: dict, the names of a provider and of a label -> a dict of
+        :data:`COUNTS`.  What is idle is ready, and what a request has is in
+        use.
+    """
+    found = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
+    for node in nodes:
+        kind = COUNTED.get(node['state'])
+        if kind == 'ready' and node.get('request_id'):
+            kind = 'in_use'
+        # The slots of a host are the nodes that jobs use.
+        if kind and not node.get('subnodes'):
+            found[node['provider'], node['label']][kind] += 1
+    return found
+
+
+def sumUp(nodes, sections):
+    """
+    :param nodes: records of nodes.
+    :param dict sections: canonical name of a provider -> that of its section,
+        for those that have one.
+    :return: Counter, an account as of :func:`getAccount` and a resource -> how
+        much of it the nodes use.
+    """
+    used = collections.Counter()
+    for node in nodes:
+        accounts = [('provider', node['provider']), (
+            'endpoint', node['connection_name'], node['endpoint_name'])]
+        if section := sections.get(node['provider']):
+            accounts.append(('section', section))
+        for resource, amount in (node['quota'] or {}).items():
+            for account in accounts:
+                used[account, resource] += amount
+    return used
+
+
+def getAccount(connection_name, limit):
+    """
+    :param connection_name: of the provider with the limit.
+    :param dict limit: of a record of :mod:`.providerstatus`.
+    :return: what has the limit.
+    """
+    kind, name = limit['kind'], limit['name']
+    return ((kind, connection_name, name) if kind == 'endpoint'
+            else (kind, name))
