@@ -36,7 +36,7 @@ EVERY_SEAM = str([
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',
     'construct_build_params', 'ExecutorClient.getImageFormats',
-    'ZuulWeb.start', 'ZuulWebAPI.config_errors',
+    'ZuulWeb.generateRouteMap', 'ZuulWebAPI.config_errors',
     'ZuulWebAPI.nodeset_requests', 'ZuulWebAPI.tenant_status',
     'ZuulWebAPI.image_build_artifact_delete',
     'ZuulWebAPI.image_upload_delete', 'ProviderConverter.toDict',

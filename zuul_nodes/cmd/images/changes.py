@@ -11,7 +11,6 @@ from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul_nodes import imagecontrols, zkrecords
 from zuul_nodes.cmd.common.recordlocks import locked, makeContext
 from zuul_nodes.cmd.images.records import (
-    NO_BUILDER,
     findBuild,
     findImage,
     getConnection,
@@ -21,6 +20,7 @@ from zuul_nodes.cmd.images.records import (
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageproblems import NO_BUILDER
 
 
 class Changes:

@@ -1,7 +1,6 @@
 """The records of images, as the command ``images`` reads them."""
 
 import contextlib
-import json
 import urllib.parse
 
 from kazoo.exceptions import NoNodeError
@@ -10,6 +9,7 @@ from zuul_nodes import (
     gonefiles,
     imagecontrols,
     imagelayouts,
+    imageproblems,
     undelivered,
     zkrecords,
 )
@@ -22,11 +22,6 @@ from zuul_nodes.suggestions import suggest
 ARTIFACTS = '/zuul/images/artifacts'
 UPLOADS = '/zuul/image-uploads/uploads'
 LAYOUTS = '/zuul/layout'
-EVENTS = '/zuul/zuul-nodes/image-events/image-build'
-NO_BUILDER = (
-    'no tenant builds it: none has a pipeline with the trigger event '
-    '"image-build" and the reporter "image-built" in which a job with that '
-    'image-build-name runs for its project')
 # Minimum length of an abbreviated build id.
 SHORTEST_ID = 4
 
@@ -77,12 +72,13 @@ def readImages(client, connections):
         for build in image['builds']:
             build['uploads'].sort(key=lambda each: each['endpoint_name'])
         image['paused'] = paused.get(name)
-        image['builders'] = _getBuilders(layouts, name)
+        image['builders'] = imageproblems.getBuilders(layouts, name)
         image['undelivered'] = {
             tenant_name: sorted(each.formats) for tenant_name, each
             in undelivered.read(client, name).items()}
         if not image['builds']:
-            image['problem'] = _getProblem(client, layouts, name)
+            image['problem'] = imageproblems.findProblem(
+                client, layouts, name)
     return [image for _, image in sorted(images.items())]
 
 
@@ -173,25 +169,6 @@ def _makeImage(canonical_name, name):
     return {'canonical_name': canonical_name, 'name': name, 'tenants': [],
             'paused': None, 'problem': None, 'undelivered': {},
             'builders': [], 'builds': []}
-
-
-def _getBuilders(layouts, name):
-    """:return: a list of the tenants that build an image on request."""
-    return [tenant_name for tenant_name, layout in layouts.items()
-            if layout.getRuns(name, 'image-build')]
-
-
-def _getProblem(client, layouts, name):
-    """:return: why an image has no build; None if unknown."""
-    builders = _getBuilders(layouts, name)
-    if not builders:
-        return NO_BUILDER
-    data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
-    if data is None:
-        return None
-    sent = json.loads(data)
-    return (f'the tenant {sent["tenant"]} was asked to build it '
-            f'(attempt {sent["attempt"]})')
 
 
 def _readLayouts(client):

@@ -100,9 +100,12 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
 
     # Methods that the plugin calls
 
-    def registerWeb(self, zuulweb):
-        """Called when zuul-web starts."""
+    def registerWeb(self, zuulweb, route_map):
+        """Called when zuul-web makes the routes of its API."""
+        # Other services do without a web server.
+        from zuul_nodes.web.routes import addRoutes
         self.pipelines = ImagePipelines(zuulweb)
+        addRoutes(zuulweb, route_map, self.pipelines)
 
     def getConfigurationWarnings(self, tenant):
         """

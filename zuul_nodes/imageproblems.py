@@ -1,0 +1,41 @@
+"""Why images have no builds."""
+
+import json
+
+from zuul_nodes import zkrecords
+
+EVENTS = '/zuul/zuul-nodes/image-events/image-build'
+NO_BUILDER = (
+    'no tenant builds it: none has a pipeline with the trigger event '
+    '"image-build" and the reporter "image-built" in which a job with that '
+    'image-build-name runs for its project')
+
+
+def getBuilders(layouts, name):
+    """
+    :param dict layouts: tenant -> :class:`.imagelayouts.ImageLayout`, of all
+        tenants.
+    :param name: the canonical name of an image.
+    :return: a list of the tenants that build the image on request.
+    """
+    return [tenant_name for tenant_name, layout in layouts.items()
+            if layout.getRuns(name, 'image-build')]
+
+
+def findProblem(client, layouts, name, reader=None):
+    """
+    :param KazooClient client:
+    :param layouts, name: as of :func:`getBuilders`.
+    :param reader: the name of the tenant that reads the text, which names no
+        other; None for operators.
+    :return: why an image has no build; None if unknown.
+    """
+    if not getBuilders(layouts, name):
+        return NO_BUILDER
+    data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
+    if data is None:
+        return None
+    sent = json.loads(data)
+    tenant = (f'the tenant {sent["tenant"]}'
+              if reader in (None, sent['tenant']) else 'another tenant')
+    return f'{tenant} was asked to build it (attempt {sent["attempt"]})'
