@@ -1,6 +1,13 @@
-"""Adds REST endpoints to the routes of zuul-web."""
+"""Adds the page and its REST endpoints to the routes of zuul-web.
+
+The page has the path ``/zuul-nodes/t/TENANT/``.  Where a proxy shows a single
+tenant at the root (Zuul calls that white-label), ``/zuul-nodes/`` is the page
+of that tenant; elsewhere, it lists the tenants.  No page of Zuul's has such a
+path.
+"""
 
 from zuul_nodes.web.api import TenantAPI
+from zuul_nodes.web.files import Files
 from zuul_nodes.web.imageviews import ImageViews
 from zuul_nodes.web.providerviews import ProviderViews
 from zuul_nodes.web.requestviews import RequestViews
@@ -25,3 +32,6 @@ def addRoutes(zuulweb, route_map, pipelines):
     for path, action in ENDPOINTS.items():
         route_map.connect('zuul-nodes-api', API + path, controller=api,
                           action=action)
+    route_map.connect(
+        'zuul-nodes-page', '/zuul-nodes{path:|/.*}', controller=Files(),
+        action='default')
