@@ -88,6 +88,7 @@ def test_the_page_follows_what_happens(site, browser):
     wait(lambda: '8 of 40 in use' in str(browser.read()))
     checkScreenReader(browser)
     checkKeyboard(browser)
+    checkFocus(browser)
     checkSchemes(browser)
     savePicture(browser)
     # The page is not loaded again.
@@ -146,6 +147,16 @@ def checkKeyboard(browser):
         browser.press('Enter')
         assert browser.evaluate(
             'document.getElementById("stop").ariaPressed') == expected
+
+
+def checkFocus(browser):
+    """It stays where it is when the page refreshes."""
+    browser.evaluate('document.querySelector("#requests .scroll").focus()')
+    age = '#requests tbody td:nth-child(6)'
+    former = browser.getText(age)
+    wait(lambda: browser.getText(age) != former)
+    assert browser.evaluate(
+        'document.activeElement.parentElement.parentElement.id') == 'requests'
 
 
 def checkSchemes(browser):

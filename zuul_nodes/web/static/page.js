@@ -26,7 +26,7 @@ const PREFIX = PLACE[1];
 
 const state = {
     tenant: null, api: null, limit: FIRST, token: null, failures: 0,
-    isStopped: false, isBusy: false, timer: null, shown: {}};
+    isStopped: false, isBusy: false, timer: null};
 
 const find = id => document.getElementById(id);
 
@@ -248,21 +248,53 @@ function makeBuildRows(build) {
         upload.in_service ? 'yes' : 'no', upload.remark]);
 }
 
-/* Replace what has changed only: a reader may be in the middle of the rest. */
-function show(id, data, parts) {
-    const text = JSON.stringify(data);
-    if (state.shown[id] !== text) {
-        state.shown[id] = text;
-        find(id).querySelector('.content').replaceChildren(...parts());
+/* Change what differs only: focus, and what is read just now, stay. */
+function update(old, fresh) {
+    if (old.isEqualNode(fresh)) {
+        return;
     }
+    // A policy forbids to set the attribute "style" again.
+    if (old.nodeName !== fresh.nodeName || old.nodeType !== Node.ELEMENT_NODE
+            || fresh.hasAttribute('style')) {
+        old.replaceWith(fresh);
+        return;
+    }
+    for (const {name, value} of fresh.attributes) {
+        old.setAttribute(name, value);
+    }
+    for (const {name} of [...old.attributes]) {
+        if (!fresh.hasAttribute(name)) {
+            old.removeAttribute(name);
+        }
+    }
+    updateChildren(old, [...fresh.childNodes]);
 }
 
-function showTenant(answers) {
-    const [requests, providers, images] = answers;
-    show('requests', requests, () => makeRequests(requests));
-    show('pauses', [providers, images], () => makePauses(providers, images));
-    show('providers', providers, () => makeProviders(providers));
-    show('images', images, () => makeImages(images));
+function updateChildren(parent, fresh) {
+    const old = [...parent.childNodes];
+    fresh.forEach((each, index) => index < old.length
+        ? update(old[index], each) : parent.append(each));
+    old.slice(fresh.length).forEach(each => each.remove());
+}
+
+function show(id, elements) {
+    updateChildren(find(id).querySelector('.content'), elements);
+}
+
+/* What could not be read stays as it was. */
+function showTenant({requests, providers, images}) {
+    if (requests) {
+        show('requests', makeRequests(requests));
+    }
+    if (providers && images) {
+        show('pauses', makePauses(providers, images));
+    }
+    if (providers) {
+        show('providers', makeProviders(providers));
+    }
+    if (images) {
+        show('images', makeImages(images));
+    }
     find('tenant').hidden = false;
 }
 
@@ -342,9 +374,24 @@ async function load() {
         await listTenants();
         return;
     }
-    showTenant(await Promise.all([
-        ask(`${state.api}/requests?limit=${state.limit}`),
-        ask(`${state.api}/providers`), ask(`${state.api}/images`)]));
+    const paths = {requests: `requests?limit=${state.limit}`,
+                   providers: 'providers', images: 'images'};
+    const answers = {};
+    const errors = [];
+    await Promise.all(Object.entries(paths).map(async ([name, path]) => {
+        try {
+            answers[name] = await ask(`${state.api}/${path}`);
+        } catch (error) {
+            errors.push(error);
+        }
+    }));
+    const error = errors.find(each => each instanceof Refused) || errors[0];
+    if (Object.keys(answers).length) {
+        showTenant(answers);
+    }
+    if (error) {
+        throw error;
+    }
     find('updated').textContent =
         `Updated at ${new Date().toLocaleTimeString()}`;
 }
