@@ -3,15 +3,19 @@
 import configparser
 import pathlib
 
+import pytest
 from zuul.driver.azure import AzureDriver as ZuulsAzureDriver
 
+from tests.fixtures.exampledrivers import DRIVERS
+from zuul_nodes.drivers.aws import AwsDriver
 from zuul_nodes.drivers.azure import AzureDriver
 from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
 from zuul_nodes.drivers.static import StaticDriver
-from zuul_nodes.reference import format, getSections
+from zuul_nodes.reference import format, formatSections, getSections
 from zuul_nodes.reference.abilities import COLUMNS, NOT, getRow
+from zuul_nodes.reference.connections import getOptions
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / 'doc/source/examples'
 
@@ -26,8 +30,10 @@ def test_what_a_driver_declares_is_there():
     options = found['connection (in zuul.conf)']
     assert options.keys() >= FakeDriver.connection_attributes.keys()
     cores, = found['flavor'].values()
-    assert '\n'.join(format([cores])) == (
-        '``cores`` (number, default ``1``, *ours*)\n'
+    assert '\n'.join(format([cores], shows_origin=False)) == (
+        '.. zuul:attr:: cores\n'
+        '   :default: 1\n'
+        '   :type: number\n\n'
         '   Number of cores of a node.\n')
     assert found['image'].keys() == {'image-format', 'image-id'}
 
@@ -97,10 +103,52 @@ def test_what_drivers_can_do():
             "Zuul's", 'ours', 'ours', "Zuul's"]
 
 
-def test_roles_of_zuuls_documentation_are_text():
-    section = getAttributes(None)['provider and section']['section']
-    assert ':attr:' in section.doc
-    assert ':attr:' not in '\n'.join(format([section]))
+def test_roles_of_zuuls_documentation_refer_to_our_objects():
+    lines = list(formatSections(AwsDriver))
+    text = '\n'.join(lines)
+    assert '\n.. zuul:attr:: provider[aws].images[cloud]\n' in text
+    assert ':zuul:attr:`provider[aws].images[cloud].image-filters`' in text
+    assert (':zuul:value:`provider[aws].images[zuul].import-method.snapshot`'
+            in text)
+    # What all drivers have is described once.
+    assert ':zuul:attr:`label.slots`' in text
+    assert ':zuul:attr:`provider.section`' in '\n'.join(formatSections())
+    assert not any(line.lstrip().startswith(':attr:') for line in lines)
+
+
+def test_attributes_belong_to_a_type_of_image():
+    image = getAttributes(AwsDriver)['image']
+    assert image['image-id'].image_type == 'cloud'
+    assert image['import-method'].image_type == 'zuul'
+    assert image['userdata'].image_type == ''
+
+
+def test_what_zuul_lacks_is_marked():
+    note = '*Added by zuul-nodes.*'
+    lines = list(formatSections(AwsDriver))
+    fallback = lines.index('   .. zuul:attr:: spot-fallback')
+    assert note in lines[fallback + 2]
+    # A driver that Zuul lacks needs no marks.
+    assert note not in '\n'.join(formatSections(FakeDriver))
+
+
+@pytest.mark.parametrize('name', ['aws', 'azure', 'openstack'])
+def test_schemas_describe_what_connections_read(name):
+    read = getOptions(DRIVERS[name])
+    options = getAttributes(DRIVERS[name])['connection (in zuul.conf)']
+    # The bounds of tenants are read when providers are checked.
+    assert read.keys() <= options.keys()
+    for option, default in read.items():
+        if isinstance(default, int | float):
+            assert options[option].default == default
+
+
+@pytest.mark.parametrize('name', ['any', *DRIVERS])
+def test_attributes_have_a_type_or_choices(name):
+    assert [f'{kind}: {each.name}'
+            for kind, attributes in getSections(DRIVERS.get(name))
+            for each in attributes
+            if not each.values and not each.choices] == []
 
 
 def test_the_example_of_a_fake_cloud():

@@ -7,10 +7,13 @@ import pytest
 import yaml
 
 from tests.fixtures.exampledrivers import DRIVERS, FILES
+from zuul_nodes.configloader.flattening.spellings import SPELLINGS
 from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.reference import examples, getSections
+from zuul_nodes.reference.attributes import CONNECTION
 from zuul_nodes.testing.layout import makeConnections, makeProviders
 
+ALIASES = {'driver', *(name for names in SPELLINGS for name in names)}
 EXAMPLES = (pathlib.Path(__file__).parents[2]
             / 'doc/source/examples/attributes')
 
@@ -34,30 +37,30 @@ def test_every_attribute_has_an_example(name):
             ] == []
 
 
-def findUnexplained(attributes, found):
+@pytest.mark.parametrize('name', ['any', *DRIVERS])
+def test_every_example_has_an_attribute(name):
+    found = examples.read(EXAMPLES / name)
+    common = {kind: {each.name for each in attributes}
+              for kind, attributes in getSections()}
+    for kind, attributes in getSections(DRIVERS.get(name)):
+        known = {each.name for each in attributes} | common.get(kind, set())
+        assert found.get(kind, {}).keys() - known - ALIASES == set(), kind
+
+
+def findUnexplained(attributes, is_option=False):
     for each in attributes:
-        example = found.get(each.name)
-        if not each.is_zuuls and not each.doc.strip() and not (
-                example and example.comment):
+        # Zuul leaves some of its attributes without a description.
+        if not each.doc.strip() and (is_option or not each.is_zuuls):
             yield each.name
-        yield from findUnexplained(each.parts, {})
+        yield from findUnexplained(each.parts)
 
 
 @pytest.mark.parametrize('name', ['any', *DRIVERS])
-def test_what_is_ours_is_explained(name):
-    found = examples.read(EXAMPLES / name)
+def test_attributes_are_explained(name):
     assert [f'{name}: {kind}: {missing}'
             for kind, attributes in getSections(DRIVERS.get(name))
-            for missing in findUnexplained(attributes, found.get(kind, {}))
+            for missing in findUnexplained(attributes, kind == CONNECTION)
             ] == []
-
-
-def test_options_of_zuul_are_explained():
-    for name, driver_class in DRIVERS.items():
-        found = examples.read(EXAMPLES / name)
-        kind, options = next(getSections(driver_class))
-        assert [f'{name}: {each.name}' for each in options if not each.doc
-                and not found[kind][each.name].comment] == []
 
 
 def test_a_missing_example_is_found():
@@ -102,18 +105,15 @@ def test_examples_can_be_loaded(name, connect, zk_client):
     assert provider.labels.keys() == written
 
 
-def test_options_are_explained_by_what_stands_above_them():
+def test_the_first_line_of_an_option_is_its_example():
     found = examples.readOptions('''
 [connection a]
-# What it is
-# called.
 name = x
 other = y
 name = z
 ''')
-    assert found['name'].comment == 'What it is\ncalled.'
     assert found['name'].text == 'name = x'
-    assert found['other'].comment == ''
+    assert found['other'].text == 'other = y'
 
 
 def test_examples_are_cut_as_they_are_written():

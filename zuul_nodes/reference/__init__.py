@@ -9,9 +9,11 @@ drivers have.  Without a class, it shows the attributes that all drivers have:
    .. driver:: zuul_nodes.drivers.fake:FakeDriver
       :examples: examples/fake
 
-Each attribute is shown with the first lines that set it in
-``examples/fake.conf`` and ``examples/fake.yaml``.  The paths are relative to
-``conf.py``.
+Each attribute is an object of zuul-sphinx, named as Zuul's documentation does,
+so that pages can refer to it and the search finds it:
+``provider[fake].flavors.cores``, for example.  It is shown with the lines that
+set it first in ``examples/fake.conf`` and ``examples/fake.yaml``.  The paths
+are relative to ``conf.py``.
 
 The directive ``abilities`` shows a table of what the drivers' clouds can do:
 
@@ -35,9 +37,9 @@ from zuul_nodes.reference import examples
 from zuul_nodes.reference.abilities import COLUMNS, getRow
 from zuul_nodes.reference.attributes import getSections
 from zuul_nodes.reference.options import formatOptions
-from zuul_nodes.reference.text import format, formatTable
+from zuul_nodes.reference.text import format, formatSections, formatTable
 
-__all__ = ['format', 'formatOptions', 'getSections', 'setup']
+__all__ = ['format', 'formatOptions', 'formatSections', 'getSections', 'setup']
 
 
 def load(name):
@@ -58,18 +60,14 @@ def setup(app):
 
         def run(self):
             driver_class = load(self.arguments[0]) if self.arguments else None
-            found = self.readExamples()
-            lines = []
-            for kind, attributes in getSections(driver_class):
-                if attributes:
-                    lines += [f'.. rubric:: Attributes of {kind}', '',
-                              *format(attributes, found.get(kind)), '']
-            return self.parse_text_to_nodes('\n'.join(lines))
+            return self.parse_text_to_nodes('\n'.join(
+                formatSections(driver_class, self.readExamples())))
 
         def readExamples(self):
             if 'examples' not in self.options:
                 return {}
-            path = pathlib.Path(self.env.srcdir, self.options['examples'])
+            path = pathlib.Path(
+                self.env.srcdir, self.options['examples'].lstrip('/'))
             for file in path.parent.glob(f'{path.name}.*'):
                 self.env.note_dependency(file)
             return examples.read(path)
@@ -91,6 +89,7 @@ def setup(app):
             return self.parse_text_to_nodes(
                 '\n'.join(formatOptions(settings)))
 
+    app.setup_extension('zuul_sphinx')
     app.add_directive('driver', DriverDirective)
     app.add_directive('options', OptionsDirective)
     app.add_directive('abilities', AbilitiesDirective)

@@ -13,8 +13,10 @@ from zuul_nodes.configloader.flattening.vocabulary import (
     PROVIDER_ALONE,
     getAlternatives,
     getName,
+    selectType,
 )
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER
+from zuul_nodes.reference.connections import getOptions
 
 # Type in a schema -> its name in the reference.
 TYPES = {bool: 'true or false', int: 'number', float: 'number',
@@ -24,9 +26,11 @@ OBJECTS = ('flavors', 'flavor-defaults', 'images', 'image-defaults',
            'labels', 'label-defaults')
 CONNECTION = 'connection (in zuul.conf)'
 PROVIDER = 'provider and section'
+IMAGE = 'image'
+IMAGE_TYPES = ('cloud', 'zuul')
 # Kind of object in git -> the method that returns its schema.
 SCHEMAS = {PROVIDER: 'getProviderSchema', 'label': 'getLabelSchema',
-           'image': 'getImageSchema', 'flavor': 'getFlavorSchema'}
+           IMAGE: 'getImageSchema', 'flavor': 'getFlavorSchema'}
 # Attributes of stanzas with any driver that no driver's schema has: those of
 # Zuul's parsers, and those of zuul-nodes.
 STANZAS = {
@@ -34,7 +38,7 @@ STANZAS = {
         [configloader.SectionParser, configloader.ProviderParser],
         PROVIDER_ALONE),
     'label': ([configloader.LabelParser], LABEL_ALONE | LABEL_OF_ANY_DRIVER),
-    'image': ([configloader.ImageParser], {}),
+    IMAGE: ([configloader.ImageParser], {}),
     'flavor': ([configloader.FlavorParser], {}),
 }
 # Descriptions of attributes whose schemas have none.
@@ -63,6 +67,14 @@ DOCS = {
         different values, or a request has several labels, the shortest time
         counts.""",
 }
+# Types of attributes that functions check.
+VALUES = {
+    (PROVIDER, 'priority'): 'number',
+    ('label', 'dynamic-tags'): 'mapping of text to text',
+    ('label', 'min-ready-times'): 'list of mapping',
+    ('label', 'node-attributes'): 'mapping of text to text',
+    ('label', 'request-timeout'): 'number',
+}
 
 
 @dataclasses.dataclass
@@ -77,6 +89,8 @@ class Attribute:
     :ivar list choices: (value, doc) for each choice that is documented.
     :ivar list parts: the attributes of its value.
     :ivar bool is_zuuls: whether Zuul itself has the attribute.
+    :ivar str image_type: the only type of images that have the attribute, or
+        empty.
     """
     name: str
     values: str
@@ -86,6 +100,7 @@ class Attribute:
     choices: list
     parts: list
     is_zuuls: bool = False
+    image_type: str = ''
 
     def add(self, other):
         """Merge another description of the same attribute into this one."""
@@ -114,7 +129,17 @@ def describe(schema, zuuls=None, without=()):
     found = [each for each in _describe(schema) if each.name not in without]
     if zuuls is not None:
         _mark(found, _describe(zuuls))
+    _setImageTypes(found, schema)
     return found
+
+
+def _setImageTypes(attributes, schema):
+    names = {image_type: {each.name for each in _describe(
+        selectType(schema, image_type))} for image_type in IMAGE_TYPES}
+    for each in attributes:
+        only = [image_type for image_type in IMAGE_TYPES
+                if each.name in names[image_type]]
+        each.image_type = only[0] if len(only) == 1 else ''
 
 
 def getSections(driver_class=None):
@@ -144,37 +169,16 @@ def describeOptions(driver_class, zuuls=None):
     :return: a list of :class:`Attribute`.  Without a schema, it contains the
         options that the connection reads.
     """
-    theirs = _getOptions(zuuls) if zuuls else ()
+    theirs = getOptions(zuuls) if zuuls else ()
     schema = getattr(driver_class, 'connection_schema', None)
     if schema is None:
         found = [_makeAttribute(name, '')
-                 for name in sorted(_getOptions(driver_class))]
+                 for name in sorted(getOptions(driver_class))]
     else:
         found = describe(schema)
     for each in found:
         each.is_zuuls = each.name in theirs
     return found
-
-
-class _Options(dict):
-    """A section of zuul.conf that records which options are read."""
-
-    def __init__(self):
-        self.names = set()
-
-    def __contains__(self, name):
-        self.names.add(name)
-        return True
-
-    def get(self, name, default=None):
-        self.names.add(name)
-        return default
-
-
-def _getOptions(driver_class):
-    options = _Options()
-    driver_class().getConnection('example', options)
-    return options.names
 
 
 def _getCommonSections():
@@ -191,6 +195,7 @@ def _getCommonSections():
                        key=lambda each: each.name)
         for each in found:
             each.doc = each.doc or DOCS.get((kind, each.name), '')
+            each.values = each.values or VALUES.get((kind, each.name), '')
         _mark(found, list(zuuls.values()))
         yield kind, found
 
@@ -268,6 +273,8 @@ def _describeValue(value):
     if inspect.isfunction(value) and hasattr(value, 'schema'):
         # A function with a schema that describes its value.
         return _describeValue(value.schema)
+    if getattr(value, '__name__', '') == vs.Boolean.__name__:
+        return TYPES[bool], [], []
     if value is None or callable(value):
         return '', [], []
     return f'``{value}``', [], []

@@ -19,13 +19,11 @@ class Example:
 
     :ivar str language: the language of the lines.
     :ivar str text: the first lines that set the attribute.
-    :ivar str comment: the comment above them, without comment signs.
     :ivar dict parts: name -> the :class:`Example` of an attribute within the
         value.
     """
     language: str
     text: str
-    comment: str = ''
     parts: dict = dataclasses.field(default_factory=dict)
 
 
@@ -34,15 +32,10 @@ def readOptions(text):
     :param str text: the content of a zuul.conf.
     :return: option -> :class:`Example`, for the options of all sections.
     """
-    found, comment = {}, []
+    found = {}
     for line in text.splitlines():
-        if line.startswith('#'):
-            comment.append(line.lstrip('# '))
-            continue
-        option = OPTION.match(line)
-        if option and option[1] not in found:
-            found[option[1]] = Example('ini', line, '\n'.join(comment))
-        comment = []
+        if option := OPTION.match(line):
+            found.setdefault(option[1], Example('ini', line))
     return found
 
 

@@ -111,7 +111,7 @@ class Vocabulary:
                       | LABEL_OF_ANY_DRIVER.keys())
         self.flavor = _attributes('flavor', flavors)
         self.cloud, self.zuul = (
-            _attributes('image', _ofType(images, image_type))
+            _attributes('image', selectType(images, image_type))
             for image_type in ('cloud', 'zuul'))
         self.image = self.cloud | self.zuul
         self.uploads = ((self.zuul - self.cloud | self.image & OF_UPLOADS)
@@ -277,7 +277,7 @@ def getAlternatives(schema):
         yield from getAlternatives(schema.schema)
 
 
-def _ofType(schema, image_type):
+def selectType(schema, image_type):
     """:return: a schema with the alternatives for one type of image."""
     def fits(alternative):
         for key, validator in alternative.items():

@@ -4,12 +4,9 @@ import zuul.driver.aws
 from zuul.driver.aws.awsconnection import AwsConnection as ZuulsConnection
 
 from zuul_nodes.drivers import bounds, extension
-from zuul_nodes.drivers.aws import allowed
+from zuul_nodes.drivers.aws import allowed, options
 from zuul_nodes.drivers.aws.endpoint import AwsEndpoint
 from zuul_nodes.drivers.aws.provider import AwsProvider, AwsProviderSchema
-
-# Default time-out of a call, in seconds.
-CALL_TIMEOUT = 60
 
 
 class AwsConnection(ZuulsConnection):
@@ -23,7 +20,7 @@ class AwsConnection(ZuulsConnection):
 
     def __init__(self, driver, connection_name, connection_config):
         super().__init__(driver, connection_name, connection_config)
-        self.api_timeout = extension.readTimeout(self, CALL_TIMEOUT)
+        self.api_timeout = extension.readTimeout(self, options.API_TIMEOUT)
         for option in allowed.OPTIONS:
             setattr(self, option, bounds.getNames(self, option))
 
@@ -38,6 +35,7 @@ class AwsDriver(extension.ExtendedDriver, zuul.driver.aws.AwsDriver):
 
     provider_class = AwsProvider
     schema_class = AwsProviderSchema
+    connection_schema = options.SCHEMA
     _endpoint_class = AwsEndpoint
 
     def __init__(self):

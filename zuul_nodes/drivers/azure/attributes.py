@@ -30,9 +30,9 @@ def _makeData(**options):
         Optional(
             'userdata',
             doc="""\
-            The user data of the node, for instance for cloud-init.  Azure
-            shows it while the node exists.  A label overrides its flavor,
-            and a flavor overrides the image.""",
+            The user data of the node, for instance for cloud-init, not
+            encoded.  Azure shows it while the node exists.  A label overrides
+            its flavor, and a flavor overrides the image.""",
         ): Nullable(vs.All(str, checkLength)),
         Optional(
             'custom-data',
@@ -64,19 +64,20 @@ PROVIDER = {
     Required(
         'region',
         doc="""Name of the Azure region to use, such as ``eastus``.""",
-    ): checkRegion,
+    ): vs.All(str, checkRegion),
     Required(
         'resource-group',
         doc="""\
         Name of the resource group in which to place nodes.""",
-    ): checkGroup,
+    ): vs.All(str, checkGroup),
     Optional(
         'use-internal-ip',
         default=False,
         doc="""\
         Connect to the private address of nodes even if they have a public
         one.  Launchers and executors must be in the same virtual network, or
-        in a connected one.""",
+        in a connected one.  Nodes have public addresses only if their flavor
+        has ``public-ipv4`` or ``public-ipv6``.""",
     ): bool,
 }
 

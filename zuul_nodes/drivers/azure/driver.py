@@ -4,18 +4,13 @@ import zuul.driver.azure
 from zuul.driver.azure import azureconnection
 
 from zuul_nodes.drivers import bounds, extension
+from zuul_nodes.drivers.azure import options
 from zuul_nodes.drivers.azure.endpoint import AzureEndpoint
 from zuul_nodes.drivers.azure.provider import (
     AzureProvider,
     AzureProviderSchema,
 )
 
-# Default time-out of a call, in seconds.
-API_TIMEOUT = 60.0
-# Option in zuul.conf: resource groups that tenants may use.
-GROUPS = 'resource_groups'
-# Option in zuul.conf: user-assigned identities that tenants may use, by name.
-IDENTITIES = 'identities'
 # Attributes of labels and images whose value is the id of a resource.
 IDS = ('subnet-id', 'image-id')
 
@@ -28,7 +23,7 @@ class AzureConnection(azureconnection.AzureConnection):
 
     def __init__(self, driver, connection_name, connection_config):
         super().__init__(driver, connection_name, connection_config)
-        self.api_timeout = extension.readTimeout(self, API_TIMEOUT)
+        self.api_timeout = extension.readTimeout(self, options.API_TIMEOUT)
 
 
 class AzureDriver(extension.ExtendedDriver, zuul.driver.azure.AzureDriver):
@@ -41,6 +36,7 @@ class AzureDriver(extension.ExtendedDriver, zuul.driver.azure.AzureDriver):
 
     provider_class = AzureProvider
     schema_class = AzureProviderSchema
+    connection_schema = options.SCHEMA
     _endpoint_class = AzureEndpoint
 
     def getConnection(self, name, config):
@@ -51,16 +47,17 @@ class AzureDriver(extension.ExtendedDriver, zuul.driver.azure.AzureDriver):
         :raises BoundError: the operator does not allow a resource group or an
             identity.
         """
-        bounds.checkNames(connection, GROUPS, [config['resource-group']],
-                          'it has the resource group')
+        bounds.checkNames(
+            connection, options.GROUPS, [config['resource-group']],
+            'it has the resource group')
         for kind in ('image', 'label'):
             for each in config[f'{kind}s']:
                 bounds.checkNames(
-                    connection, GROUPS, _yieldGroups(each),
+                    connection, options.GROUPS, _yieldGroups(each),
                     f'its {kind} "{each["name"]}" has the resource group')
         for label in config['labels']:
             bounds.checkNames(
-                connection, IDENTITIES,
+                connection, options.IDENTITIES,
                 [each['name'] for each in label.get(
                     'user-assigned-identities') or ()],
                 f'its label "{label["name"]}" has the identity')

@@ -50,7 +50,8 @@ class GceDriver(Driver):
         ): Nullable(str),
         Optional(
             'storage_endpoint',
-            doc='The URL of Cloud Storage, likewise.',
+            doc="""The URL of Cloud Storage, if it differs from Google's, for
+            example for Private Service Connect.""",
         ): Nullable(str),
         **allowed.SCHEMA,
     }
@@ -58,7 +59,8 @@ class GceDriver(Driver):
     provider_attributes = {
         Required(
             'region',
-            doc='The region of the nodes, such as ``us-central1``.',
+            doc="""The region of the nodes, such as ``us-central1``.  They are
+            in those of its zones that are up, unless a label has ``az``.""",
         ): vs.All(str, vs.Match(r'^[a-z0-9-]+$', 'not a region')),
         Optional(
             'use-internal-ip', default=False,
@@ -93,19 +95,23 @@ class GceDriver(Driver):
         ): bool,
         Optional(
             'secure-boot',
-            doc="""Whether only signed software boots; like the next two, an
-            option of shielded instances.  By default, Google's default.""",
+            doc="""Whether only signed software boots, an option of shielded
+            instances.  By default, Google's default.""",
         ): Nullable(bool),
         Optional(
-            'vtpm', doc='Whether nodes have a virtual TPM.',
+            'vtpm',
+            doc="""Whether nodes have a virtual TPM, an option of shielded
+            instances.  By default, Google's default.""",
         ): Nullable(bool),
         Optional(
             'integrity-monitoring',
-            doc='Whether each boot is compared with the first one.',
+            doc="""Whether each boot is compared with the first one, an option
+            of shielded instances.  By default, Google's default.""",
         ): Nullable(bool),
         Optional(
             'accelerators', default=[],
-            doc='GPUs.',
+            doc="""GPUs.  Not every zone has them, so labels with such a flavor
+            need ``az``.""",
         ): AsList({
             Required(
                 'type',
@@ -125,8 +131,9 @@ class GceDriver(Driver):
         )),
         Optional(
             'public-ipv4', default=True,
-            doc="""Whether nodes have an external IPv4 address.  If not, Zuul
-            must be able to reach their network.""",
+            doc="""Whether nodes have an external IPv4 address, to which Zuul
+            connects.  Without any external address, Zuul connects to the
+            internal one and must be able to reach their network.""",
         ): bool,
         Optional(
             'public-ipv6', default=False,
@@ -139,12 +146,14 @@ class GceDriver(Driver):
     label_attributes = {
         Optional(
             'volume-size',
-            doc="Size of the boot disk in GB.  By default the image's.",
+            doc="""Size of the boot disk in GB, from 4 to 65536.  By default
+            the image's.""",
         ): Nullable(values.DISK_SIZE),
         Optional(
             'volume-type',
             doc="""The type of the boot disk, such as ``pd-ssd``.  By default,
-            Google's default.""",
+            Google's default: ``pd-standard``.  C3, C4 and N4 do not support
+            that; they need ``pd-balanced`` or ``hyperdisk-balanced``.""",
         ): Nullable(values.TYPE),
         Optional(
             'network',
@@ -154,11 +163,13 @@ class GceDriver(Driver):
         Optional(
             'subnetwork',
             doc="""The name of a subnetwork in the region, or the path of one
-            that another project shares.""",
+            that another project shares, such as
+            ``projects/shared/regions/us-central1/subnetworks/ci``.""",
         ): Nullable(str),
         Optional(
             'network-tags', default=[],
-            doc='Network tags, which rules of the firewall use.',
+            doc="""Network tags, which rules of the firewall use.  The launcher
+            must reach port 22, unless ``host-key-checking`` is false.""",
         ): vs.All(AsList(str), values.checkTags),
         Optional(
             'service-account',
@@ -176,8 +187,9 @@ class GceDriver(Driver):
         }),
         Optional(
             'metadata', default={},
-            doc="""Metadata that nodes can read from the metadata server, such
-            as ``enable-oslogin``.""",
+            doc="""Metadata that nodes can read from the metadata server.  If
+            the project has OS Login, nodes need ``enable-oslogin: 'FALSE'``.
+            """,
         ): vs.All({str: str}, values.checkMetadata),
     }
 
@@ -185,7 +197,8 @@ class GceDriver(Driver):
         Optional(
             'key', config=False,
             doc="""A public SSH key for the image's user, or several lines of
-            them, in the metadata of the node.""",
+            them, in the metadata of the node.  Google's guest agent installs
+            them.""",
         ): Nullable(str),
         Optional(
             'userdata', config=False,
@@ -213,8 +226,8 @@ class GceDriver(Driver):
     zuul_image_attributes = {
         Optional(
             'guest-os-features', default=[],
-            doc="""Features of the operating system, such as ``GVNIC`` or
-            ``UEFI_COMPATIBLE``.""",
+            doc="""Features of the operating system, which Google cannot see
+            itself, such as ``GVNIC`` or ``UEFI_COMPATIBLE``.""",
         ): AsList(values.FEATURE),
         Optional(
             'architecture',

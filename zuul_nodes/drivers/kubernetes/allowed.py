@@ -27,7 +27,9 @@ SCHEMA = {
     Optional(
         'secret_namespaces',
         doc="""The namespaces from which ``image-pull-secrets`` may be
-        copied, separated by commas; by default all.""",
+        copied, separated by commas; by default all.  Only secrets of the types
+        ``kubernetes.io/dockerconfigjson`` and ``kubernetes.io/dockercfg`` are
+        copied.""",
     ): Nullable(str),
     Optional(
         'allow_privileged', default=True,

@@ -75,7 +75,7 @@ POD = {
     ): Nullable(dict),
     Optional(
         'annotations',
-        doc='Annotations of the pod.',
+        doc='Annotations of the pod, key -> text.',
     ): Nullable(dict),
     Optional(
         'env', default=[],
@@ -93,11 +93,12 @@ POD = {
     ): [dict],
     Optional(
         'node-selector', default={},
-        doc='Labels that the machine of the pod must have.',
+        doc='Labels that the cluster node of the pod must have.',
     ): {str: str},
     Optional(
         'tolerations', default=[],
-        doc='Taints of machines that the pod tolerates.',
+        doc="""Taints of cluster nodes that the pod tolerates, in the format of
+        Kubernetes.""",
     ): [dict],
     Optional(
         'privileged',
@@ -129,21 +130,23 @@ POD = {
 METADATA = {
     Optional(
         'labels', default={},
-        doc='Labels of the pod and of its namespace.',
+        doc="""Labels of the pod and of its namespace.  Text that cannot be a
+        label is fitted with a digest.""",
     ): {str: str},
     Optional(
         'dynamic-labels', default={},
         doc="""Labels with fields in braces that are filled in from the
-        request, such as ``{tenant_name}`` and ``{job_name}``; Nodepool's
-        ``{request.tenant_name}`` is the same.  Nodes of ``min-ready`` do not
-        have them.""",
+        request: ``{request_id}``, ``{tenant_name}``, ``{pipeline_name}``,
+        ``{job_name}``, ``{job_uuid}``, ``{buildset_uuid}`` and
+        ``{zuul_event_id}``; Nodepool's ``{request.tenant_name}`` is the same
+        as ``{tenant_name}``.  Nodes of ``min-ready`` do not have them.""",
     ): {str: str},
 }
 IMAGE = {
     Optional(
         'image-id',
         doc="""The name of the container image in its registry, such as
-        ``registry.example.com/ci/debian:12``.""",
+        ``registry.example.com/ci/debian:12``.  A label may have it, too.""",
     ): Nullable(str),
     Optional(
         'image-pull-policy',

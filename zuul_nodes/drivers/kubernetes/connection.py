@@ -22,7 +22,8 @@ SCHEMA = vs.Schema({
     ): Nullable(str),
     Optional(
         'rate',
-        doc="""Maximum number of calls to the cluster per second.""",
+        doc="""Maximum number of calls to the cluster per second; by default
+        the cluster's own limit.""",
     ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
     Optional(
         'api_timeout',

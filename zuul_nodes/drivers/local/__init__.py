@@ -43,18 +43,20 @@ class LocalDriver(Driver):
     connection_attributes = {
         Optional(
             'authorized_keys', default='',
-            doc="""The public keys that can log in to nodes, or the path of a
-            file that contains them; required.""",
-        ): _checkKeys,
+            doc="""The public key that belongs to ``private_key_file`` of the
+            executor, or the path of a file with such keys; required.""",
+        ): vs.All(str, _checkKeys),
         Optional(
             'directory', default='/var/lib/zuul/local',
-            doc='The directory of images and nodes.',
-        ): _checkPath,
+            doc="""The directory of images and nodes.  A file system that can
+            share blocks between files, such as XFS and Btrfs, makes nodes
+            quickly.""",
+        ): vs.All(str, _checkPath),
         Optional(
             'import_directories', default='',
             doc="""Directories whose images tenants may use, separated by
-            commas.""",
-        ): _splitPaths,
+            commas.  Symbolic links do not lead out of them.""",
+        ): vs.All(str, _splitPaths),
         Optional(
             'max_instances',
             doc='Maximum number of nodes at the same time.',
@@ -69,10 +71,15 @@ class LocalDriver(Driver):
         ): Nullable(LIMIT),
         Optional(
             'cgroup',
-            doc="""The directory of a control group (version 2) that is
-            delegated to the launcher; required to enforce the limits of
-            flavors.""",
-        ): Nullable(_checkPath),
+            doc="""The directory of a control group, such as
+            ``/sys/fs/cgroup/system.slice/nodes.service/nodes``.  With it, no
+            node can use more than the ``cores`` and the ``ram`` of its flavor,
+            and no swap; without it, these are only counted.  The group has
+            version 2 and the controllers ``cpu``, ``memory`` and ``pids``, is
+            delegated to the launcher (systemd's ``Delegate=``), and has no
+            processes.  A launcher that root does not run is in a group beside
+            it.""",
+        ): Nullable(vs.All(str, _checkPath)),
         Optional(
             'max_pids', default=4096,
             doc="""Maximum number of processes and threads of a node; requires

@@ -3,6 +3,7 @@
 import zuul.driver.openstack
 
 from zuul_nodes.drivers import bounds, extension
+from zuul_nodes.drivers.openstack.config import options
 from zuul_nodes.drivers.openstack.config.connection import OpenstackConnection
 from zuul_nodes.drivers.openstack.endpoint import OpenstackEndpoint
 from zuul_nodes.drivers.openstack.provider import (
@@ -20,6 +21,7 @@ class OpenstackDriver(extension.ExtendedDriver,
 
     provider_class = OpenstackProvider
     schema_class = OpenstackProviderSchema
+    connection_schema = options.SCHEMA
     _endpoint_class = OpenstackEndpoint
 
     def getConnection(self, name, config):
@@ -41,6 +43,6 @@ class OpenstackDriver(extension.ExtendedDriver,
                 raise bounds.BoundError(
                     f'its image "{image["name"]}" has the tag '
                     f'"visibility: {visibility}", and '
-                    f'{bounds.describe(connection, "image_visibilities")} '
+                    f'{bounds.describe(connection, options.VISIBILITIES)} '
                     'allows '
                     + ', '.join(sorted(connection.image_visibilities)))

@@ -12,7 +12,11 @@ SCHEMA = vs.Schema({
         HOSTS,
         doc="""The machines that nodes may be, separated by commas: host
         names, addresses and networks.  By default, all machines except the
-        launcher's own and those that are local to it.""",
+        launcher's own and those that are local to it: loopback and link-local
+        addresses, multicast, and the metadata addresses of clouds.  If
+        networks are listed, names are allowed, and the launcher checks their
+        address before each connection.  ``0.0.0.0/0, ::/0`` is every
+        machine.""",
     ): Nullable(str),
     **bounds.SCHEMA,
 }, extra=vs.ALLOW_EXTRA)

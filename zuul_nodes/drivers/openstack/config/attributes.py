@@ -17,7 +17,8 @@ CLOUD_IMAGE = {
         'image-name',
         doc="""\
         The name of the image; if several active images have it, the newest
-        is used.""",
+        is used.  The driver looks up a name again after five minutes, and when
+        Nova refuses the image.""",
     ): Nullable(str),
     Optional(
         'image-filters', default={},
@@ -33,8 +34,8 @@ FLAVOR = {
     Optional(
         'flavor-name',
         doc="""\
-        Name or id of the OpenStack flavor; with ``min-ram``, a part of its
-        name.""",
+        The exact name or the id of a flavor of the cloud; with ``min-ram``, a
+        part of its name.""",
     ): Nullable(str),
     Optional(
         'min-ram',
@@ -50,7 +51,8 @@ VOLUME_TYPE = {
         'volume-type',
         doc="""\
         The type of the volume when booting from volume.  By default, the
-        default of the cloud.""",
+        default of the cloud.  It needs Nova of the release Stein or
+        newer.""",
     ): Nullable(str),
 }
 
@@ -59,14 +61,17 @@ LABEL = {
     Optional(
         'networks', default=[],
         doc="""\
-        The networks of the node, in this order: names, ids, or mappings.""",
+        The networks of the node, in this order: names, ids, or mappings.  By
+        default the network with ``default_interface: true`` in
+        ``clouds.yaml``, or what Nova chooses.""",
     ): AsList(vs.Any(str, {
         Required('name', doc='Name or id of the network.'): str,
         Optional(
             'port-security', default=True,
             doc="""\
             Whether the cloud restricts the node to its own addresses and to
-            security groups."""): bool,
+            security groups.  The project has to be allowed to create ports
+            without that."""): bool,
     })),
     Optional(
         'security-groups', default=[],
@@ -77,20 +82,21 @@ LABEL = {
         'floating-network',
         doc="""\
         The network of floating IPs, name or id.  By default, the one with
-        ``nat_source`` in ``clouds.yaml``, or an external network with a
-        router.""",
+        ``nat_source`` in ``clouds.yaml``, or an external network that a router
+        leads to.  With several networks, ``nat_destination: true`` in
+        ``clouds.yaml`` chooses the one that the floating IP belongs to.""",
     ): Nullable(str),
     Optional(
         'server-group',
         doc="""\
-        The server group of the node, name or id.  Its policy decides which
-        nodes share a host.""",
+        The existing server group of the node, name or id.  Its policy
+        decides which nodes share a host.""",
     ): Nullable(str),
     Optional(
         'instance-properties', default={},
         doc="""\
-        Additional metadata of the server, key -> value, which programs on the
-        node can read.""",
+        Metadata of the server besides ``tags``, key -> value, which programs
+        on the node can read.""",
     ): PROPERTIES,
     Optional(
         'dynamic-instance-properties', default={},

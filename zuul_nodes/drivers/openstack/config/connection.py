@@ -3,11 +3,10 @@
 from zuul.driver.openstack import openstackconnection
 
 from zuul_nodes.drivers import bounds
+from zuul_nodes.drivers.openstack.config import options
 
 # Seconds that a call to the cloud may take.
 API_TIMEOUT = 60.0
-# Visibilities that do not show an image to all projects.
-VISIBILITIES = frozenset(('private', 'shared'))
 
 
 class OpenstackConnection(openstackconnection.OpenstackConnection):
@@ -27,7 +26,8 @@ class OpenstackConnection(openstackconnection.OpenstackConnection):
             self.config_files = [self.config_files]
         self.api_timeout = self._getTimeout()
         self.image_visibilities = bounds.getNames(
-            self, 'image_visibilities', VISIBILITIES)
+            self, options.VISIBILITIES,
+            frozenset(options.DEFAULT_VISIBILITIES))
 
     def _getTimeout(self):
         text = self.connection_config.get('api_timeout')
