@@ -30,13 +30,12 @@ from zuul_nodes.testing.layout import makeConnections
 
 # Programs of others, whose arguments no test looks at.
 PROGRAMS = {
-    'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'docker', 'export', 'git',
-    'grep', 'kill', 'kubectl', 'mypy', 'nodepool', 'openstack', 'podman',
-    'printf', 'ps', 'pytest', 'python', 'python3', 'ssh', 'ssh-keygen',
-    'ssh-keyscan', 'statsd_exporter', 'sudo', 'swift', 'systemctl', 'tail',
-    'tar', 'tox',
-    'zuul-admin', 'zuul-client', 'zuul-executor', 'zuul-launcher',
-    'zuul-scheduler', 'zuul-web',
+    '.', 'apt-get', 'cat', 'cd', 'curl', 'debootstrap', 'docker', 'export',
+    'git', 'grep', 'kill', 'kubectl', 'mypy', 'nodepool', 'openstack',
+    'podman', 'printf', 'ps', 'pytest', 'python', 'python3', 'ssh',
+    'ssh-keygen', 'ssh-keyscan', 'statsd_exporter', 'sudo', 'swift',
+    'systemctl', 'tail', 'tar', 'tox', 'zuul-admin', 'zuul-client',
+    'zuul-executor', 'zuul-launcher', 'zuul-scheduler', 'zuul-web',
 }
 CONFIG = '''
 [connection git]

@@ -1,9 +1,14 @@
 """What the tutorials have their readers write is a tenant without errors."""
 
 import configparser
+import contextlib
 
+import openstack
 import pytest
+import yaml
 
+from tests.emulators.openstack import OpenStack
+from tests.emulators.openstack.core import REGION
 from tests.fixtures.docblocks import ROOT, findBlocks, getCommands
 from tests.fixtures.exampledrivers import FILES
 from tests.fixtures.metricnames import readReference
@@ -13,7 +18,12 @@ from tests.unit.configloader.tenant import (
     TenantWithPipelines,
     enter,
 )
+from zuul_nodes import plugin
+from zuul_nodes.cmd.check import command as check
+from zuul_nodes.cmd.check import providers
+from zuul_nodes.drivers.openstack import OpenstackDriver
 from zuul_nodes.launcher.metrics.names import METRICS
+from zuul_nodes.testing.layout import makeConnections
 
 EXAMPLES = ROOT / 'doc/source/examples'
 CHECK = '''
@@ -77,6 +87,73 @@ def test_first_label(load):
     tenant = load(CHECK, read('first-label', 'first-job'))
     assert tenant.errors == []
     assert tenant.layout.getJob('hello')
+
+
+def getShown(page):
+    """:return: the lines of the block on a page that this file tests."""
+    block, = (block for block in findBlocks(page)
+              if block.tested_by.endswith('test_documentation_tutorials.py'))
+    return [line for line in block.text.splitlines()
+            if not line.startswith('$ ')]
+
+
+def test_error_of_a_misspelt_attribute(load):
+    shown, = getShown('tutorials/first-label.rst')
+    tenant = load(CHECK, read('first-label', 'first-job').replace(
+        'username:', 'usernam:'))
+    error, = (error for error in tenant.errors if 'unknown' in error)
+    assert shown in ' '.join(error.split())
+
+
+@pytest.fixture
+def cloud():
+    """What the tutorial says that the cloud has."""
+    cloud = OpenStack()
+    client = openstack.connect(
+        auth_url=cloud.keystone.url, region_name=REGION,
+        **cloud.keystone.getCredentials())
+    client.image.create_image(
+        'debian-12', data=b'image', container_format='bare',
+        disk_format='raw')
+    cloud.nova.keypairs['zuul'] = {'name': 'zuul'}
+    yield cloud
+    cloud.end()
+
+
+def test_first_cloud_is_checked(cloud, tmp_path, monkeypatch, capsys):
+    nodes = tmp_path / 'zuul.d/nodes.yaml'
+    nodes.parent.mkdir()
+    nodes.write_text(read('first-cloud'))
+    clouds = cloud.writeConfig(tmp_path / 'clouds.yaml', 'example')
+    conf = tmp_path / 'zuul.conf'
+    conf.write_text((EXAMPLES / 'openstack.conf').read_text().replace(
+        '/etc/zuul/clouds.yaml', str(clouds)))
+    monkeypatch.setattr(
+        providers, 'connect',
+        lambda config: makeConnections(config, OpenstackDriver))
+    monkeypatch.setattr(plugin, 'install', lambda: True)
+    args = check.argparse.ArgumentParser()
+    check.addArguments(args)
+    with contextlib.ExitStack() as closing:
+        status = check.check(
+            args.parse_args(['-c', str(conf), str(nodes)]), closing)
+    captured = capsys.readouterr()
+    assert (captured.err + captured.out).splitlines() == getShown(
+        'tutorials/first-cloud.rst')
+    assert status == 0
+
+
+def test_elements_of_the_first_image_are_written():
+    text = (ROOT / 'doc/source/tutorials/first-image.rst').read_text()
+    jobs = {stanza['job']['name']: stanza['job'] for stanza in yaml.safe_load(
+        (EXAMPLES / 'images.yaml').read_text()) if 'job' in stanza}
+    elements = jobs['build-image-debian']['vars']['zuul_nodes_elements']
+    ours = EXAMPLES / 'elements' / elements[-1]
+    for name in ('element-deps', 'package-installs.yaml'):
+        assert f'``elements/{ours.name}/{name}``' in text
+    packages = yaml.safe_load((ours / 'package-installs.yaml').read_text())
+    # The validation of the tutorial needs it.
+    assert 'git' in packages
 
 
 def test_first_cloud(load):

@@ -21,12 +21,9 @@ IMAGE_REPOSITORY = 'images'
 TENANTS = 'tenants.yaml'
 BRANCH = 'master'
 
-AUTHOR = {
-    f'GIT_{role}_{field}': value
-    for role in ('AUTHOR', 'COMMITTER')
-    for field, value in (('NAME', 'Quickstart'),
-                         ('EMAIL', 'quickstart@localhost'))
-}
+# The author of commits in the checkouts, also of those of people who try them
+# and have not told git their name.
+IDENTITY = {'user.name': 'Quickstart', 'user.email': 'quickstart@localhost'}
 
 
 class Repositories:
@@ -68,6 +65,8 @@ class Repositories:
             path.write_text(text.substitute(variables))
         self._git(checkout, 'init', '--quiet', f'--initial-branch={BRANCH}')
         self._git(checkout, 'remote', 'add', 'origin', bare)
+        for option, value in IDENTITY.items():
+            self._git(checkout, 'config', option, value)
         self._commit(checkout, f'Add {checkout.name}')
         self._git(checkout, 'push', '--quiet', '--set-upstream', 'origin',
                   BRANCH)
@@ -92,7 +91,7 @@ class Repositories:
     def _git(self, directory, *command):
         completed = subprocess.run(
             ['git', *command], cwd=directory, check=True, text=True,
-            stdout=subprocess.PIPE, env=gitEnvironment() | AUTHOR)
+            stdout=subprocess.PIPE, env=gitEnvironment())
         return completed.stdout.strip()
 
 

@@ -3,7 +3,7 @@ import subprocess
 import pytest
 import yaml
 
-from zuul_nodes.quickstart.repositories import Repositories
+from zuul_nodes.quickstart.repositories import Repositories, gitEnvironment
 
 
 def create(tmp_path, images=False):
@@ -55,6 +55,14 @@ def test_the_node_is_filled_in(repositories):
              for node in options.get('nodes', []))
     assert node['connection-port'] == 2222
     assert node['username'] == 'someone'
+
+
+def test_people_without_a_name_can_commit(repositories):
+    checkout = repositories.checkouts / 'demo'
+    subprocess.run(
+        ['git', 'commit', '--quiet', '--allow-empty', '--message=Again'],
+        cwd=checkout, check=True, env=gitEnvironment())
+    assert git(checkout, 'log', '-1', '--format=%an %s') == 'Quickstart Again'
 
 
 def test_push(repositories):

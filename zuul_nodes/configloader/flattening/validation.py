@@ -11,6 +11,7 @@ import voluptuous as vs
 from zuul_nodes.configloader.errors import AttributeValueError, describe
 from zuul_nodes.configloader.flattening.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.flattening.vocabulary import (
+    ITEM,
     LABEL_ALONE,
     PROVIDER_ALONE,
 )
@@ -102,6 +103,8 @@ class Validation:
             if (self.vocabulary.knows(attribute) and
                     (fault := self.vocabulary.findFault(attribute, value))):
                 path, what = [attribute], fault
+                if item := ITEM.search(fault):
+                    path, what = [attribute, item[1]], fault[:item.start()]
                 break
         attribute = path[0] if path else None
         if attribute not in (self.vocabulary.known
@@ -116,7 +119,7 @@ class Validation:
             f'The {owner} '
             + (f'has an invalid value for "{attribute}"' if attribute
                else 'is invalid')
-            + f'{where}: {what}. '
+            + f'{where}: {what}{"" if what.endswith("?") else "."} '
             + self._describeOrigins(kind, name, attribute))
 
     def _checkTags(self, label):

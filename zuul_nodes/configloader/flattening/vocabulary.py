@@ -3,6 +3,7 @@
 import collections
 import functools
 import hashlib
+import re
 
 import voluptuous as vs
 
@@ -54,6 +55,8 @@ PROVIDER_ALONE = {PRIORITY: _checkPriority}
 OF_A_NODE = frozenset({'launch-timeout'})
 # Attributes of a label that concern no node: a change replaces none.
 OF_NO_NODE = frozenset({REQUEST_TIMEOUT, MIN_READY_TIMES})
+# Ends the message about one item of a list: names the item.
+ITEM = re.compile(r' at (\S+)\Z')
 # The number of valid parts of each kind that a validator remembers.
 REMEMBERED = 10_000
 # Zuul accepts these on the stanza of any image.

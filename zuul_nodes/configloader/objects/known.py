@@ -7,7 +7,6 @@ accept its value.  The checks include drivers without a connection, because
 several Zuul installations may share a project with images.
 """
 
-import re
 import typing
 
 import voluptuous as vs
@@ -22,6 +21,7 @@ from zuul_nodes.configloader.errors import (
 )
 from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
+    ITEM,
     STRUCTURE,
     findFault,
     findFaultOfAll,
@@ -36,8 +36,6 @@ DEFAULTS = {f'{kind}-defaults': kind for kind in STRUCTURE}
 OF_SECTIONS = frozenset({
     'name', 'description', 'parent', 'abstract', 'connection',
     *LISTS, *DEFAULTS})
-# Ends the message about one item of a list: names the item.
-PART = re.compile(r' at \S+\Z')
 OF_ENTRIES = frozenset({FINAL}).union(*STRUCTURE.values())
 
 
@@ -139,7 +137,7 @@ def _findFault(name, value, schemas, vocabularies):
     else:
         fault = findFaultOfAll(vocabulary.findFault(name, value)
                                for vocabulary in vocabularies)
-    if fault is None or (isinstance(value, list) and PART.search(fault)):
+    if fault is None or (isinstance(value, list) and ITEM.search(fault)):
         return fault
     return f'{fault}, not {show(value)}'
 
