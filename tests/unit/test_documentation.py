@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 import yaml
+import zuul
 
 from zuul_nodes.audit import Event, Result
 
@@ -111,3 +112,19 @@ def test_table_of_zuuls_tests():
         path, _, name = ours.partition('::')
         assert f'\ndef {name}(' in (
             ROOT / 'tests/unit' / path).read_text(), ours
+
+
+def test_places_in_zuul_of_the_comparison():
+    text = (ROOT / 'doc/source/explanation/comparison.rst').read_text()
+    root = pathlib.Path(zuul.__file__).parents[1]
+    places = re.findall(r'``(zuul/.*?\.py)``: (.*)', text)
+    assert len(places) > 8
+    assert [(path, name) for path, names in places
+            for each in re.findall('``(.*?)``', names)
+            for name in each.split('.')
+            if name not in (root / path).read_text()] == []
+    # What the table says that Zuul never does.
+    sender = 'addImageDeleteEvent('
+    assert [line.strip() for path in (root / 'zuul').rglob('*.py')
+            for line in path.read_text().splitlines() if sender in line
+            ] == [f'def {sender}self, iba):']
