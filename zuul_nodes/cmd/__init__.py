@@ -103,11 +103,35 @@ def main(argv=None):
     try:
         if getattr(args, 'watch', None):
             from zuul_nodes.cmd.common.watching import watch
-            return watch(args, parser.error)
-        return args.run(args)
+            status = watch(args, parser.error)
+        else:
+            status = args.run(args)
+        sys.stdout.flush()
+        return status
     except UserError as error:
         print(f'zuul-nodes {name}: {error}', file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        if not leaveOutput():
+            raise
+        return 1
+
+
+def leaveOutput():
+    """Write nothing more if the reader of the output is gone, such as
+    ``head``.
+
+    :return: whether the reader is gone.
+    """
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python writes what is left when it ends.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+        return True
+    return False
 
 
 def complete(line):

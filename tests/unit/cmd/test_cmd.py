@@ -1,3 +1,6 @@
+import os
+import sys
+
 import pytest
 
 from tests.fixtures.programs import getRefusal, writeConf
@@ -33,6 +36,23 @@ finally:
 @pytest.mark.parametrize('arguments', [(), ('sing',), ('doctor', 'sing')])
 def test_wrong_usage(zuulNodes, arguments):
     assert zuulNodes(*arguments).returncode == 2
+
+
+def test_reader_of_the_output_that_is_gone(tmp_path, monkeypatch):
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, 'w') as output:
+        monkeypatch.setattr(sys, 'stdout', output)
+        assert cmd.main(['new-driver', 'acme', '--directory',
+                         str(tmp_path)]) == 1
+        output.flush()
+
+
+def test_other_pipes_that_are_broken(tmp_path, monkeypatch):
+    monkeypatch.setattr('zuul_nodes.cmd.newdriver.run', lambda args: (
+        (_ for _ in ()).throw(BrokenPipeError)))
+    with pytest.raises(BrokenPipeError):
+        cmd.main(['new-driver', 'acme'])
 
 
 def test_run_calls_zuuls_command(zuulNodesAfresh):
