@@ -67,7 +67,8 @@ def test_images(image_launcher, web, site):
         state=None)))
     for upload in uploads:
         waitFor(lambda upload=upload: web.service.image_upload_registry
-                .getItem(upload.uuid))
+                .getItem(upload.uuid) and web.service.image_build_registry
+                .getItem(upload.artifact_uuid))
     imagecontrols.add(site.client, Control.PAUSED,
                       uploads[0].canonical_name, '')
     status, answer = web.ask('zuul-nodes/images')
