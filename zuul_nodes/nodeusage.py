@@ -65,6 +65,26 @@ def sumUp(nodes, sections):
     return used
 
 
+def sumUpTenants(nodes):
+    """
+    :param nodes: records of nodes, with the parts ``assignment``.
+    :return: dict, name of a tenant -> Counter, resource -> how much of it the
+        nodes of its requests use.  A slot uses its share of its host.
+    """
+    hosts = {node['uuid']: node for node in nodes if node.get('subnodes')}
+    used = collections.defaultdict(collections.Counter)
+    for node in nodes:
+        name = node.get('tenant_name')
+        # A host itself belongs to no tenant.
+        if not name or node['uuid'] in hosts:
+            continue
+        host = hosts.get(node.get('main_node_id'), node)
+        slots = len(host.get('subnodes') or [node])
+        for resource, amount in (host['quota'] or {}).items():
+            used[name][resource] += amount / slots
+    return used
+
+
 def getAccount(connection_name, limit):
     """
     :param connection_name: of the provider with the limit.

@@ -41,6 +41,7 @@ SUBCOMMANDS = {
     'requests': 'list the requests for nodes and why they wait, and cancel '
                 'them',
     'run': "run one of Zuul's commands with the plugin installed",
+    'tenants': 'list the tenants and what their nodes use',
     'uploads': 'list the uploads of images to the endpoints of clouds',
 }
 

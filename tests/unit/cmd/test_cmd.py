@@ -14,7 +14,7 @@ def test_help_names_every_subcommand(zuulNodes):
                  'labels', 'launcher', 'launchers', 'leaks', 'migrate',
                  'new-driver',
                  'nodes', 'providers', 'quickstart', 'requests', 'run',
-                 'uploads'):
+                 'tenants', 'uploads'):
         assert name in result.stdout
         help_of_one = zuulNodes(name, '--help')
         assert help_of_one.returncode == 0
@@ -157,7 +157,7 @@ def test_bad_zuul_conf(zuulNodes, tmp_path, command, conf, expected):
     ('images',), ('images', 'pause', 'debian'), ('labels',), ('launchers',),
     ('leaks',),
     ('migrate', '--state'), ('nodes',), ('nodes', 'hold', 'abcd'),
-    ('providers',), ('requests',), ('uploads',),
+    ('providers',), ('requests',), ('tenants',), ('uploads',),
     ('explain', 'tenant', 'label')],
     ids=' '.join)
 def test_it_ends_soon_if_zookeeper_does_not_answer(
@@ -192,7 +192,7 @@ def test_what_takes_the_place_of_a_command_of_nodepool(name, capsys):
 
 @pytest.mark.parametrize('name', [
     'images', 'labels', 'launchers', 'leaks', 'nodes', 'providers',
-    'requests', 'uploads'])
+    'requests', 'tenants', 'uploads'])
 def test_lists_do_not_import_what_takes_long(runProgramAfresh, name):
     """Zuul's model and scheduler, drivers and the libraries of clouds."""
     result = runProgramAfresh('cook', f'''
