@@ -13,7 +13,12 @@ from zuul_nodes.drivers.fake import FakeDriver
 from zuul_nodes.drivers.kubernetes import KubernetesDriver
 from zuul_nodes.drivers.openstack import OpenstackDriver
 from zuul_nodes.drivers.static import StaticDriver
-from zuul_nodes.reference import format, formatSections, getSections
+from zuul_nodes.reference import (
+    addAnchors,
+    format,
+    formatSections,
+    getSections,
+)
 from zuul_nodes.reference.abilities import COLUMNS, NOT, getRow
 from zuul_nodes.reference.connections import getOptions
 
@@ -114,6 +119,15 @@ def test_roles_of_zuuls_documentation_refer_to_our_objects():
     assert ':zuul:attr:`label.slots`' in text
     assert ':zuul:attr:`provider.section`' in '\n'.join(formatSections())
     assert not any(line.lstrip().startswith(':attr:') for line in lines)
+
+
+def test_search_leads_to_objects():
+    signature = {'ids': ['attr-label.name']}
+    other = {'ids': ['attr-label']}
+    for _ in range(2):
+        addAnchors([signature, other])
+        assert signature['ids'] == ['attr-label.name', 'attr-label-name']
+        assert other['ids'] == ['attr-label']
 
 
 def test_attributes_belong_to_a_type_of_image():

@@ -48,10 +48,25 @@ def load(name):
     return getattr(importlib.import_module(module), name)
 
 
+def addAnchors(signatures):
+    """Add the anchors to which the search leads.
+
+    zuul-sphinx names objects with dots, such as ``attr-label.name``, and tells
+    the search that they have dashes instead.
+
+    :param signatures: an iterable of nodes of Sphinx that describe objects.
+    """
+    for signature in signatures:
+        signature['ids'] += [
+            dashed for name in signature['ids']
+            if (dashed := name.replace('.', '-')) not in signature['ids']]
+
+
 def setup(app):
     """Called by Sphinx."""
     # Imported here, because other users of this package may lack Sphinx.
     from docutils.parsers.rst import directives
+    from sphinx.addnodes import desc_signature
     from sphinx.util.docutils import SphinxDirective
 
     class DriverDirective(SphinxDirective):
@@ -90,6 +105,8 @@ def setup(app):
                 '\n'.join(formatOptions(settings)))
 
     app.setup_extension('zuul_sphinx')
+    app.connect('doctree-read', lambda app, doctree: addAnchors(
+        doctree.findall(desc_signature)))
     app.add_directive('driver', DriverDirective)
     app.add_directive('options', OptionsDirective)
     app.add_directive('abilities', AbilitiesDirective)
