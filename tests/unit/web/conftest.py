@@ -17,11 +17,21 @@ __all__ = ['image_launcher', 'loadTenant', 'makeWeb', 'seams']
 PROJECT = 'example.com%2Fnodes'
 
 
+def setLifetime(monkeypatch, seconds):
+    for module in (imageviews, providerviews, requestviews):
+        monkeypatch.setattr(module, 'LIFETIME', seconds)
+
+
 @pytest.fixture
 def eager(monkeypatch):
     """zuul-web reads anew for each request."""
-    for module in (imageviews, providerviews, requestviews):
-        monkeypatch.setattr(module, 'LIFETIME', 0)
+    setLifetime(monkeypatch, 0)
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """zuul-web reads once in a test, however long that takes."""
+    setLifetime(monkeypatch, 3600)
 
 
 @pytest.fixture

@@ -28,7 +28,9 @@ def test_requests_are_in_their_order_with_reason_and_position(web, site):
         'job': 'build', 'labels': ['debian'], 'state': 'requested',
         'age': 300, 'reason': 'rack is full', 'ahead': 0, 'position': 2,
         'failures': {}, 'nodes': []}
-    assert web.ask(f'zuul-nodes/request/{last.uuid}') == (200, told[1])
+    status, one = web.ask(f'zuul-nodes/request/{last.uuid}')
+    # A second may be over.
+    assert (status, one | {'age': 0}) == (200, told[1] | {'age': 0})
     assert [each['uuid'] for each in web.ask(PATH, tenant='other')[1][
         'requests']] == [other.uuid]
 
