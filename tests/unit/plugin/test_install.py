@@ -73,6 +73,17 @@ def test_all_seams(runProgram):
     assert (result.stdout, result.stderr) == (EVERY_SEAM, '')
 
 
+def test_client_of_kubernetes_is_imported_when_it_is_used(runProgram):
+    result = runProgram('zuul-scheduler', '''
+import sys
+import zuul.cmd
+print([name in sys.modules for name in (
+    'zuul_nodes.drivers.kubernetes.api',
+    'kubernetes.client.api.core_v1_api')])
+''')
+    assert (result.stdout, result.stderr) == ('[True, False]\n', '')
+
+
 @pytest.mark.parametrize('value', ['1', 'true', 'yes'])
 def test_kill_switch(runProgram, value):
     result = runProgram('zuul-scheduler', REPORT, ZUUL_NODES_DISABLE=value)

@@ -11,16 +11,9 @@ import math
 import threading
 import time
 
-from kubernetes.client import (
-    ApiClient,
-    ApiException,
-    AuthorizationV1Api,
-    CoreV1Api,
-    CustomObjectsApi,
-    NodeV1Api,
-    RbacAuthorizationV1Api,
-    SchedulingV1Api,
-)
+# It imports its classes when they are first used, which takes most commands
+# longer than all the rest.
+from kubernetes import client
 import urllib3
 from zuul.driver.kubernetes import kubernetesendpoint
 
@@ -91,11 +84,11 @@ class Api:
         config.retries = urllib3.Retry(0)
         self.host = config.host
         self.verify_tls = config.verify_ssl
-        self.client = ApiClient(config)
-        self.core = CoreV1Api(self.client)
-        self.rbac = RbacAuthorizationV1Api(self.client)
-        self.auth = AuthorizationV1Api(self.client)
-        self.objects = CustomObjectsApi(self.client)
+        self.client = client.ApiClient(config)
+        self.core = client.CoreV1Api(self.client)
+        self.rbac = client.RbacAuthorizationV1Api(self.client)
+        self.auth = client.AuthorizationV1Api(self.client)
+        self.objects = client.CustomObjectsApi(self.client)
 
     def stop(self):
         self.client.close()
@@ -115,7 +108,7 @@ class Api:
             return function(
                 method.__self__, *args, **kwargs, _preload_content=False,
                 _request_timeout=timeout or self.timeout)
-        except ApiException as error:
+        except client.ApiException as error:
             raise translate(error) from None
 
     def _call(self, method, *args, **kwargs):
@@ -348,10 +341,11 @@ class Api:
             self.core.list_namespaced_service_account, namespace)
 
     def listPriorityClasses(self):
-        return self._list(SchedulingV1Api(self.client).list_priority_class)
+        scheduling = client.SchedulingV1Api(self.client)
+        return self._list(scheduling.list_priority_class)
 
     def listRuntimeClasses(self):
-        return self._list(NodeV1Api(self.client).list_runtime_class)
+        return self._list(client.NodeV1Api(self.client).list_runtime_class)
 
 
 def _makeOptions(uid):
