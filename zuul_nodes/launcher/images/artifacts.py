@@ -319,6 +319,9 @@ class Download:
 
 
 def _isTemporary(error):
+    # The library raises ValueErrors for addresses that it cannot request.
+    if isinstance(error, ValueError):
+        return False
     response = getattr(error, 'response', None)
     if response is None:
         return True

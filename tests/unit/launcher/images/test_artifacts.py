@@ -20,7 +20,7 @@ from tests.fixtures.images import IMAGE, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagefiles, messages
 from zuul_nodes.imagefiles import ArtifactError, EmptyImageError
-from zuul_nodes.launcher.images import artifacts, ranges
+from zuul_nodes.launcher.images import artifacts, ranges, web
 from zuul_nodes.launcher.images.progress import Progress
 from zuul_nodes.launcher.settings import Settings
 
@@ -93,6 +93,19 @@ def test_download_that_is_refused_is_not_retried(download, server):
     with pytest.raises(requests.HTTPError, match='403'):
         download()
     assert len(getRanges(server)) == 1
+
+
+@pytest.mark.parametrize('url', [
+    's3://bucket/image', 'bucket/image', 'http://[bucket/image'])
+def test_address_that_is_not_of_the_web_is_not_retried(
+        tmp_path, disk_space, url, caplog):
+    caplog.set_level(logging.INFO, 'zuul.nodes.images')
+    source = web.Source(url, Settings().image_sources)
+    with pytest.raises(requests.RequestException):
+        artifacts.download(
+            source, tmp_path / 'image', noCheck, disk_space,
+            makePace(TIMEOUT))
+    assert 'interrupted' not in caplog.text
 
 
 def test_download_that_makes_no_progress_fails(download, server):
