@@ -6,6 +6,7 @@ quickly.
 
 from collections.abc import Mapping
 import configparser
+import gc
 import json
 import logging
 import multiprocessing
@@ -70,6 +71,8 @@ def run(options: Options, driver_class: type[ZuulDriver],
     :param uploading: whether to prevent imports, so that images are
         uploaded.
     """
+    # A search for garbage would copy all that the process has inherited.
+    gc.freeze()
     os.environ.update(environ)
     _openLog(directory / LOG)
     threading.Thread(target=_endWithParent, daemon=True).start()
