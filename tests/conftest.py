@@ -1,5 +1,6 @@
 """What all tests have: plugins with fixtures, and how thorough they are."""
 
+import atexit
 import gc
 import itertools
 import os
@@ -27,6 +28,11 @@ if 'TMPDIR' not in os.environ and os.access(MEMORY, os.W_OK) and (
 
 # Until all tests are imported, nothing is garbage.
 gc.disable()
+
+# To take apart all that a process has imported takes it seconds, which all
+# wait for.  What others are told in the end comes before this.
+if 'PYTEST_XDIST_WORKER' in os.environ:
+    atexit.register(os._exit, 0)
 
 # "--hypothesis-profile full" is what "tox -e full" runs with; see
 # tests/fixtures/examples.py.
@@ -101,3 +107,8 @@ def pytest_collection_finish():
     there is: hypothesis and others look often."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionfinish():
+    """Nor look for garbage in what goes with the process anyway."""
+    gc.freeze()
