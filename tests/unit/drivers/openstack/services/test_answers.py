@@ -10,6 +10,8 @@ from tests.fixtures.kit.openstackservices import makeImage
 
 NOBODY = '3f4aa4b9-26a2-4a4a-9d4e-1f0b0e3c1c11'
 IMAGE = makeImage()
+# Seconds between two looks at a server.
+INTERVAL = 0.2
 
 
 def create(client, **changes):
@@ -24,12 +26,13 @@ def create(client, **changes):
 
 
 def getActive(client, **changes):
-    return client.compute.wait_for_server(create(client, **changes))
+    return client.compute.wait_for_server(
+        create(client, **changes), interval=INTERVAL)
 
 
 def delete(client, server):
     client.compute.delete_server(server)
-    client.compute.wait_for_delete(server)
+    client.compute.wait_for_delete(server, interval=INTERVAL)
 
 
 def isRefused(status, match, call, *args, **kwargs):

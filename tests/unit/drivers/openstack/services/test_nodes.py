@@ -154,7 +154,7 @@ def filled(cloud, zone):
         network=cloud.project.network.id, availability_zone=zone, wait=True)
     yield
     client.compute.delete_server(server)
-    client.compute.wait_for_delete(server)
+    client.compute.wait_for_delete(server, interval=0.2)
 
 
 def test_next_zone(site, cloud):
