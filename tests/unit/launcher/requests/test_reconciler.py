@@ -138,6 +138,7 @@ def test_record_of_a_failed_request_says_why(steps):
 
 
 @pytest.mark.settings(reason_interval=0.02)
+@pytest.mark.settings(reason_delay=0.1)
 def test_new_reason_is_logged_for_the_first_requests_only(
         steps, racks, monkeypatch, caplog):
     """Even if nothing plans these requests anew."""
