@@ -104,8 +104,10 @@ def _getSeconds(item):
 
 def pytest_collection_finish():
     """Never look for garbage in what is imported, which is most of what
-    there is: hypothesis and others look often."""
+    there is: hypothesis and others look often.  Nor look often at all that
+    tests import later: it took a twentieth of the processor time."""
     gc.freeze()
+    gc.set_threshold(700, 10, 100)
     gc.enable()
 
 
