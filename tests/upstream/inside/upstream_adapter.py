@@ -43,6 +43,26 @@ class TestLauncher(Launcher):
                 endpoint, self._test_lock.during(function),
                 self._test_lock.during(done), description, delay))
 
+    # By the names that Zuul's launcher has for them.
+
+    @property
+    def local_layout_state(self):
+        return self.layouts.states
+
+    @property
+    def tenant_providers(self):
+        return self.layouts.tenant_providers
+
+    @property
+    def image_build_registry(self):
+        return self.image_records.builds
+
+    @property
+    def image_upload_registry(self):
+        return self.image_records.uploads
+
+    # What the tests do with it
+
     def start(self):
         TestLauncher.running.add(self)
         if not self._start_cleanup:
