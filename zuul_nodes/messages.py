@@ -67,8 +67,8 @@ OPERATORS = (
     (r'(?<![\w.-])[\w-]+(?:\.[\w-]+)+:\d{2,5}\b', '[address]'),
     (r'(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.(?:internal|intranet|lan|local|localdomain|svc)'
      r'\b', '[address]'),
-    # Paths on the launcher.
-    (r'(?<![\w.:/~\]-])~?/(?:[\w.+@%-]+/)+[\w.+@%-]*', '[path]'),
+    # Paths on the launcher; fingerprints of keys contain slashes, too.
+    (r'(?<![\w.:/~+\]-])~?/(?:[\w.+@%-]+/)+[\w.+@%-]*', '[path]'),
 )
 
 

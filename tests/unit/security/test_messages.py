@@ -80,6 +80,7 @@ HARMLESS = [
     'There is no image debian-12.raw; flavors are m1.small, n1-standard-4',
     'at 12:30:45 of 2026-01-02, req-7b2c1f0a-1111-2222-3333-444455556666',
     'expected the host key ssh-ed25519 SHA256:abcDEF+/xyz; found none',
+    'the host key is SHA256:/abc+/DEF/xyz, not SHA256:X+/abc/DEF/xyz',
     f'The upload {PROJECT} of the image debian is gone',
     f'Image {UUID} could not be found.',
     'no provider example.com%2Fnodes/rack any more at endpoint rack/rack',
