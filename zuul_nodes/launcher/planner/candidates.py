@@ -96,10 +96,13 @@ class Candidates:
             if (provider := self.singles.get(name)) is None:
                 continue
             # What it needs is the same as before.
-            if (change.less and not self.ever.fits(
+            if way := self.ways.get(provider):
+                is_other = bool(change.less) and not self.ever.fits(
                     provider, way.charges, change.less)
-                    if (way := self.ways.get(provider))
-                    else change.more and self._fill(self.ever, [provider])):
+            else:
+                is_other = bool(
+                    change.more and self._fill(self.ever, [provider]))
+            if is_other:
                 return self.renew(self.ever, limited)
         if self.mix or not self.ways:
             return self.renew(self.ever, limited)
