@@ -2,7 +2,6 @@
 
 import ast
 import configparser
-import contextlib
 import pathlib
 import re
 import textwrap
@@ -10,12 +9,10 @@ import textwrap
 import pytest
 
 from tests.emulators.gce import GCE
+from tests.fixtures.checkruns import runCheck
 from tests.fixtures.docblocks import ROOT, findBlocks
 from tests.fixtures.exampledrivers import DRIVERS, FILES
 from tests.fixtures.layout import makeLayout
-from zuul_nodes import plugin
-from zuul_nodes.cmd.check import command as check
-from zuul_nodes.cmd.check import providers
 from zuul_nodes.cmd.explain.explanation import Explained
 from zuul_nodes.drivers.gce import GceDriver
 from zuul_nodes.reference import getSections
@@ -106,15 +103,7 @@ def test_output_of_check(gce, tmp_path, monkeypatch, capsys):
         api_endpoint = {gce.url}
         storage_endpoint = {gce.storage_url}
         '''))
-    monkeypatch.setattr(providers, 'connect',
-                        lambda config: makeConnections(config, GceDriver))
-    monkeypatch.setattr(plugin, 'install', lambda: True)
-    args = check.argparse.ArgumentParser()
-    check.addArguments(args)
-    with contextlib.ExitStack() as closing:
-        status = check.check(
-            args.parse_args(['-c', str(conf), str(nodes)]), closing)
-    assert status == 1
+    assert runCheck(monkeypatch, GceDriver, '-c', conf, nodes) == 1
     captured = capsys.readouterr()
     assert getShown('howto/check-before-merge.rst',
                     pathlib.Path(__file__).name) == (

@@ -1,7 +1,6 @@
 """What the tutorials have their readers write is a tenant without errors."""
 
 import configparser
-import contextlib
 
 import openstack
 import pytest
@@ -9,6 +8,7 @@ import yaml
 
 from tests.emulators.openstack import OpenStack
 from tests.emulators.openstack.core import REGION
+from tests.fixtures.checkruns import runCheck
 from tests.fixtures.docblocks import ROOT, findBlocks, getCommands
 from tests.fixtures.exampledrivers import FILES
 from tests.fixtures.metricnames import readReference
@@ -18,12 +18,8 @@ from tests.unit.configloader.tenant import (
     TenantWithPipelines,
     enter,
 )
-from zuul_nodes import plugin
-from zuul_nodes.cmd.check import command as check
-from zuul_nodes.cmd.check import providers
 from zuul_nodes.drivers.openstack import OpenstackDriver
 from zuul_nodes.launcher.metrics.names import METRICS
-from zuul_nodes.testing.layout import makeConnections
 
 EXAMPLES = ROOT / 'doc/source/examples'
 CHECK = '''
@@ -128,15 +124,7 @@ def test_first_cloud_is_checked(cloud, tmp_path, monkeypatch, capsys):
     conf = tmp_path / 'zuul.conf'
     conf.write_text((EXAMPLES / 'openstack.conf').read_text().replace(
         '/etc/zuul/clouds.yaml', str(clouds)))
-    monkeypatch.setattr(
-        providers, 'connect',
-        lambda config: makeConnections(config, OpenstackDriver))
-    monkeypatch.setattr(plugin, 'install', lambda: True)
-    args = check.argparse.ArgumentParser()
-    check.addArguments(args)
-    with contextlib.ExitStack() as closing:
-        status = check.check(
-            args.parse_args(['-c', str(conf), str(nodes)]), closing)
+    status = runCheck(monkeypatch, OpenstackDriver, '-c', conf, nodes)
     captured = capsys.readouterr()
     assert (captured.err + captured.out).splitlines() == getShown(
         'tutorials/first-cloud.rst')

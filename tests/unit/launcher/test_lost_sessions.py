@@ -9,24 +9,9 @@ import pytest
 
 from tests.fixtures.launcher import TIMEOUT
 from tests.fixtures.racks import isDone
+from tests.unit.drivers.fake.layout import LAYOUT
 from zuul_nodes.drivers import Ability
 from zuul_nodes.drivers.fake import FakeAdapter
-
-LAYOUT = '''
-- image: {name: image, type: cloud}
-- flavor: {name: small}
-- label: {name: label, image: image, flavor: small}
-- section:
-    name: section
-    connection: fake
-    images: [image]
-    flavors: [{name: small, cores: 2}]
-- provider:
-    name: provider
-    section: section
-    images: [image]
-    labels: [{name: label, host-key-checking: false}]
-'''
 
 
 class Held:

@@ -21,3 +21,11 @@ def makeWeb(request, monkeypatch, zuul_conf):
         web.addTenant(loaded.tenant)
         return web
     return make
+
+
+@pytest.fixture
+def web(makeWeb, loadTenant):
+    """zuul-web with two tenants that share their providers."""
+    web = makeWeb(loadTenant())
+    web.addTenant(loadTenant().tenant, 'other')
+    return web

@@ -9,13 +9,6 @@ __all__ = ['image_launcher']
 
 
 @pytest.fixture
-def web(makeWeb, loadTenant):
-    web = makeWeb(loadTenant())
-    web.addTenant(loadTenant().tenant, 'other')
-    return web
-
-
-@pytest.fixture
 def delete(image_launcher, web):
     """:return: a function that has an upload or its build deleted; returns
         the status and what the answer says."""

@@ -9,11 +9,11 @@ from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.waiting import waitFor
 from tests.unit.launcher.conftest import image_launcher
-from tests.unit.plugin.conftest import loadTenant, makeWeb, seams
+from tests.unit.plugin.conftest import loadTenant, makeWeb, seams, web
 from zuul_nodes import providerstatus, waits, zkrecords
 from zuul_nodes.web import imageviews, providerviews, requestviews
 
-__all__ = ['image_launcher', 'loadTenant', 'makeWeb', 'seams']
+__all__ = ['image_launcher', 'loadTenant', 'makeWeb', 'seams', 'web']
 PROJECT = 'example.com%2Fnodes'
 
 
@@ -32,13 +32,6 @@ def eager(monkeypatch):
 def patient(monkeypatch):
     """zuul-web reads once in a test, however long that takes."""
     setLifetime(monkeypatch, 3600)
-
-
-@pytest.fixture
-def web(makeWeb, loadTenant):
-    web = makeWeb(loadTenant())
-    web.addTenant(loadTenant().tenant, 'other')
-    return web
 
 
 @pytest.fixture
