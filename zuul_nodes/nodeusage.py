@@ -36,13 +36,21 @@ def countNodes(nodes):
     """
     found = collections.defaultdict(lambda: dict.fromkeys(COUNTS, 0))
     for node in nodes:
-        kind = COUNTED.get(node['state'])
-        if kind == 'ready' and node.get('request_id'):
-            kind = 'in_use'
-        # The slots of a host are the nodes that jobs use.
-        if kind and not node.get('subnodes'):
+        if kind := getKind(node):
             found[node['provider'], node['label']][kind] += 1
     return found
+
+
+def getKind(node):
+    """
+    :param dict node: its record, with the part ``assignment``.
+    :return: as which of :data:`COUNTS` it counts, or None.
+    """
+    # The slots of a host are the nodes that jobs use.
+    if node.get('subnodes'):
+        return None
+    kind = COUNTED.get(node['state'])
+    return 'in_use' if kind == 'ready' and node.get('request_id') else kind
 
 
 def sumUp(nodes, sections):

@@ -6,6 +6,7 @@ that have Zuul's objects use :func:`toRecord`.
 
 from zuul_nodes import requestnotes
 
+REQUESTS = '/zuul/nodeset/requests'
 WAITING = 'requested'
 FIELDS = (
     'uuid', 'tenant_name', 'pipeline_name', 'job_name', 'labels', 'state',

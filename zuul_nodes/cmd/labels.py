@@ -2,7 +2,7 @@
 
 import collections
 
-from zuul_nodes import nodeusage, zuulconf
+from zuul_nodes import nodeusage, requestlist, zuulconf
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.cmd.common import output
 
@@ -17,7 +17,6 @@ provider offers is listed, too.
 The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
 zuul.conf.'''
 
-REQUESTS = '/zuul/nodeset/requests'
 COLUMNS = ('Label', 'Provider', 'Tenants', 'Waiting', 'Building', 'Ready',
            'Min-ready', 'In use', 'On hold')
 WIDTHS = {'Label': 18, 'Provider': 14, 'Tenants': 14}
@@ -67,8 +66,8 @@ def readLabels(client, tenant=None):
                 'max_nodes': offer['max_nodes'],
                 **counts[provider['name'], name]})
     _addWaiting(labels, [
-        request for request in zkobjects.readAll(client, REQUESTS)
-        if request['state'] == 'requested'
+        request for request in zkobjects.readAll(client, requestlist.REQUESTS)
+        if request['state'] == requestlist.WAITING
         and tenant in (None, request['tenant_name'])])
     return [label for _, label in sorted(
         labels.items(), key=lambda item: (item[0][0], item[0][1] or ''))]

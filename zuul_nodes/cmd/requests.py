@@ -18,7 +18,6 @@ renews it each minute.
 The action "cancel" writes an order, which the launcher obeys at once.  The
 command runs beside a running Zuul and uses its zuul.conf.'''
 
-REQUESTS = '/zuul/nodeset/requests'
 NODES = '/zuul/nodes/nodes'
 STATES = ('requested', 'accepted', 'fulfilled', 'failed')
 COLUMNS = ('Request', 'Tenant', 'Job', 'Labels', 'State', 'Age', 'Waits for')
@@ -97,7 +96,7 @@ def readRequests(client):
         are served.
     """
     from zuul_nodes.cmd.common import zkobjects
-    records = zkobjects.readAll(client, REQUESTS, ['revision'])
+    records = zkobjects.readAll(client, requestlist.REQUESTS, ['revision'])
     reasons = {}
     for tenant_name in {each['tenant_name'] for each in records
                         if each['state'] == requestlist.WAITING}:

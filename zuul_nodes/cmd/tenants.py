@@ -2,7 +2,7 @@
 
 import collections
 
-from zuul_nodes import nodeusage, zuulconf
+from zuul_nodes import nodeusage, requestlist, zuulconf
 from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
@@ -15,7 +15,6 @@ Ready nodes without a request belong to no tenant.
 The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
 zuul.conf.'''
 
-REQUESTS = '/zuul/nodeset/requests'
 COLUMNS = ('Tenant', 'Waiting', 'Building', 'In use', 'Resource', 'Used',
            'Limit')
 WIDTHS = {'Tenant': 24}
@@ -63,17 +62,16 @@ def readTenants(client, getLimits):
     """
     from zuul_nodes.cmd.common import offers, zkobjects
     nodes = zkobjects.readAll(client, offers.NODES, ['assignment'])
-    requests = zkobjects.readAll(client, REQUESTS)
+    requests = zkobjects.readAll(client, requestlist.REQUESTS)
     used = nodeusage.sumUpTenants(nodes)
     waiting = collections.Counter()
     for request in requests:
-        if request['state'] == 'requested':
+        if request['state'] == requestlist.WAITING:
             waiting[request['tenant_name']] += len(request['labels'])
     counts = collections.defaultdict(collections.Counter)
     for node in nodes:
-        if (name := node.get('tenant_name')) and not node.get('subnodes'):
-            kind = nodeusage.COUNTED.get(node['state'])
-            counts[name]['in_use' if kind == 'ready' else kind] += 1
+        if name := node.get('tenant_name'):
+            counts[name][nodeusage.getKind(node)] += 1
     names = {name for provider in offers.readProviders(client).values()
              for name in provider['tenants']}
     return [{
