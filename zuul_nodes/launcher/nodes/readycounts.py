@@ -111,10 +111,10 @@ def getNext(tenant_providers, is_mine, now):
     """
     return min((
         moment for providers in tenant_providers.values()
-        for name, makers in _getMakers(providers, is_mine).items()
-        for provider in makers
-        if (moment := getNextMinReady(provider.labels[name], now))),
-        default=None)
+        for provider in providers for label in provider.labels.values()
+        # Few labels have times, and the owner of others need not be found.
+        if (moment := getNextMinReady(label, now))
+        and is_mine(label.canonical_name)), default=None)
 
 
 class _Tenant:

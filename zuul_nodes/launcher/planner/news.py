@@ -5,6 +5,7 @@ the order of their ranks, the requests that a change can help.
 """
 
 import collections
+import copy
 from typing import TYPE_CHECKING
 
 from zuul_nodes.launcher.planner.limits import Key
@@ -32,6 +33,7 @@ class News:
 
     def take(self) -> 'News':
         """:return: all that is new; from now on, nothing is."""
-        taken = News()
-        self.__dict__, taken.__dict__ = taken.__dict__, self.__dict__
+        taken = copy.copy(self)
+        self.providers, self.keys = set(), set()
+        self.lines = collections.defaultdict(set)
         return taken
