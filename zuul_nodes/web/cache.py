@@ -1,4 +1,4 @@
-"""Values that are made now and then, whoever asks for them."""
+"""Keeps a value for some time, so that many readers cost one read."""
 
 from collections.abc import Callable
 import threading

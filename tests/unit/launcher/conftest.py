@@ -84,7 +84,7 @@ def expire(zookeeper):
         end = time.monotonic() + TIMEOUT
         while not lost.is_set():
             assert time.monotonic() < end
-            # Whoever has the id and the password of a session can end it.
+            # A client with the id and the password of a session can end it.
             other = zookeeper.client()
             other._session_id, other._session_passwd = session
             other.start()

@@ -39,7 +39,7 @@ def readProviders(client):
 def getMinReady(config):
     """
     :param dict config: of a label, in the record of a provider.
-    :return: how many of its nodes are to be ready now.
+    :return: how many of its nodes the launcher keeps ready now.
     """
     return readytimes.getNumber(
         config.get('min-ready'),

@@ -114,7 +114,7 @@ class MinReady:
             self.noteDemand()
 
     def _watchTime(self):
-        """Queue a check for when another number of nodes is to be ready."""
+        """Queue a check for the next change of a label's number by time."""
         now = time.time()
         moment = readycounts.getNext(
             self.layouts.tenant_providers, self.nodes.election.isMyLabel, now)

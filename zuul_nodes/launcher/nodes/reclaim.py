@@ -169,8 +169,8 @@ class Reclaim:
                 and not self.planner.isShort(node, rank))
 
     def _hasMinReady(self, node):
-        """:return: whether nodes of the node's label are to be ready now, in
-            any tenant."""
+        """:return: whether any tenant keeps nodes of the node's label ready
+            now."""
         now = time.time()
         return any(getMinReady(provider.labels[node.label], now)
                    for provider in self.layouts.scope.getProviders(node)
