@@ -45,8 +45,7 @@ def getKind(node):
                 tuple(node.all_labels))
 
 
-def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50,
-                now=None):
+def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
     """Find the nodes that labels with ``min-ready`` lack.
 
     :param dict tenant_providers: tenant -> its providers.
@@ -57,11 +56,10 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50,
         provider can launch a node of the label now.
     :param int batch: number of nodes that the caller launches before it counts
         again.
-    :param float now: in seconds since the epoch; None for the present.
     :return: yields label and provider of each missing node that can be
         launched in addition to the ones before it.
     """
-    now = time.time() if now is None else now
+    now = time.time()
     tenants = []
     turns = collections.deque()
     for providers in tenant_providers.values():
