@@ -163,19 +163,19 @@ def test_a_launcher_that_nobody_can_replace_goes_on(steps, racks, hang, ask):
     waitFor(lambda: ask(steps, 'ready')[0] == 200)
 
 
-@pytest.mark.settings(call_timeout=0.01, most_hanging_calls=1)
+@pytest.mark.settings(call_timeout=0.5, most_hanging_calls=1)
 def test_a_launcher_is_not_ready_when_too_many_threads_hang(
         steps, racks, ask):
     """The cloud is to blame, so others would fare no better."""
     steps.setLayout(cloud('one', labels='[big]'))
     racks.hang('one')
     steps.addRequest('big')
-    steps.runUntil(steps.pools.hasExhausted)
-    assert ask(steps, 'ready')[0] == 503
+    # Another call may seem to hang for a moment before.
+    steps.runUntil(
+        lambda: racks.reached and ask(steps, 'ready')[0] == 503)
     assert check(steps) == LauncherComponent.RUNNING
     racks.end()
-    waitFor(lambda: not steps.pools.hasExhausted())
-    assert ask(steps, 'ready')[0] == 200
+    waitFor(lambda: ask(steps, 'ready')[0] == 200)
 
 
 @pytest.mark.parametrize('filters, is_substitute', [

@@ -165,9 +165,17 @@ def test_a_cloud_that_is_gone_is_one_line(askOpenstack, openstack):
     assert list(askOpenstack()) == [('cloud', 'emulator')]
 
 
+def getQuestions(openstack):
+    """:return: all calls but those that find versions of an interface, which
+        two threads may do at the same time."""
+    return [(method, path) for method, path in openstack.calls
+            if path.count('/') > 2]
+
+
 def test_providers_of_a_cloud_ask_once(askOpenstack, openstack):
     askOpenstack()
-    asked = len(openstack.calls)
+    asked = len(getQuestions(openstack))
+    assert asked
     second = '''
 - provider:
     name: second
@@ -176,7 +184,7 @@ def test_providers_of_a_cloud_ask_once(askOpenstack, openstack):
     labels: [debian]
 '''
     assert askOpenstack(more=second) == {}
-    assert len(openstack.calls) == 2 * asked
+    assert len(getQuestions(openstack)) == 2 * asked
 
 
 def test_kubernetes(askFiles, tmp_path):
