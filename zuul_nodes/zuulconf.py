@@ -3,6 +3,7 @@
 import argparse
 import configparser
 import os
+import re
 
 from zuul_nodes.exceptions import UserError
 
@@ -65,6 +66,16 @@ def read(path=None):
         raise UserError(f'there is no {" and no ".join(LOCATIONS)}; '
                         f'name your zuul.conf with -c')
     return config
+
+
+def getConnections(config):
+    """
+    :param ConfigParser config: zuul.conf
+    :return: name of a connection -> its section, in the order of zuul.conf.
+    """
+    return {match[1]: config[section] for section in config.sections()
+            if (match := re.fullmatch(r'connection\s+[\'"]?(.*?)[\'"]?',
+                                      section, re.IGNORECASE))}
 
 
 def requireZooKeeper(config):

@@ -39,6 +39,7 @@ def addArguments(parser):
 
 
 def run(args):
+    print('Importing Zuul and all drivers ...', file=sys.stderr, flush=True)
     findings = list(examine())
     healthy = all(finding.ok for finding in findings)
     if args.format == 'json':

@@ -39,12 +39,15 @@ def isInstalled():
     return _installed
 
 
-def install():
+def install(reading=False):
     """Install the plugin into this process, completely or not at all.
 
     If Zuul is not a version that the plugin supports, the plugin leaves Zuul
     unchanged and prints one line on standard error.
 
+    :param bool reading: install only what reads the configuration: parsers
+        and rules, without drivers and components.  A command that only reads
+        then starts without Zuul's services, which take long to import.
     :return: whether the plugin is installed.
     :raises UserError: an entry point is broken or duplicated, or Zuul is not
         supported and the site relies on the plugin.
@@ -54,14 +57,16 @@ def install():
         return True
     if isDisabled():
         return False
-    mismatches = seams.findMismatches()
+    wanted = seams.READING if reading else seams.SEAMS
+    groups = extensions.READING if reading else extensions.GROUPS
+    mismatches = seams.findMismatches(wanted)
     if mismatches:
         reason = '; '.join(mismatches)
         refusal.refuseIfNeeded(reason)
         print(f'zuul-nodes {zuul_nodes.__version__} leaves Zuul unchanged, '
               f'which runs without it: {reason}', file=sys.stderr)
         return False
-    seams.substitute(extensions.load())
+    seams.substitute(wanted, extensions.load(groups))
     _installed = True
     return True
 

@@ -17,8 +17,10 @@ There are four groups, to which any package may contribute:
 """
 
 import dataclasses
+import importlib
 import importlib.metadata
 import inspect
+import pkgutil
 
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import layouts, parsers
@@ -28,6 +30,8 @@ CONFIG_OBJECTS = 'zuul.config_objects'
 COMPONENTS = 'zuul.components'
 LAYOUT_RULES = 'zuul.layout_rules'
 GROUPS = (DRIVERS, CONFIG_OBJECTS, COMPONENTS, LAYOUT_RULES)
+# What reading the configuration takes, besides drivers.
+READING = (CONFIG_OBJECTS, LAYOUT_RULES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,20 +43,21 @@ class Extensions:
     layout_rules: dict = dataclasses.field(default_factory=dict)
 
 
-def load():
-    """Load the entry points of every group.
+def load(groups=GROUPS):
+    """Load the entry points of groups.
 
     :return: :class:`Extensions`
     :raises UserError: an entry point is broken or its name is duplicated; the
         message names the package.
     """
-    groups = {group: {name: loadOne(entry_points)
+    loaded = {group: {name: loadOne(entry_points)
                       for name, entry_points in named.items()}
+              if group in groups else {}
               for group, named in find().items()}
-    return Extensions(drivers=groups[DRIVERS],
-                      config_objects=groups[CONFIG_OBJECTS],
-                      components=groups[COMPONENTS],
-                      layout_rules=groups[LAYOUT_RULES])
+    return Extensions(drivers=loaded[DRIVERS],
+                      config_objects=loaded[CONFIG_OBJECTS],
+                      components=loaded[COMPONENTS],
+                      layout_rules=loaded[LAYOUT_RULES])
 
 
 def find():
@@ -116,7 +121,7 @@ def _checkDriver(name, loaded):
         raise TypeError('not a subclass of zuul.driver.Driver')
     if loaded.name != name:
         raise ValueError(f'the name of the driver class is "{loaded.name}"')
-    original = getZuulDrivers().get(name)
+    original = findZuulDriver(name)
     if original and not issubclass(loaded, original):
         raise TypeError(
             f'Zuul has a driver of that name, and this is not a subclass of '
@@ -168,15 +173,30 @@ def getEndpointClass(driver_class):
 
 
 def getZuulDrivers():
-    """:return: name -> class of Zuul's own drivers."""
-    # This imports all of them.
+    """:return: name -> class of Zuul's own drivers, which this imports."""
+    drivers = {name: findZuulDriver(name) for name in getZuulDriverNames()}
+    return {name: cls for name, cls in drivers.items() if cls}
+
+
+def getZuulDriverNames():
+    """:return: the names of Zuul's own drivers, which this does not import.
+
+    Each driver is a package, of its name.
+    """
+    import zuul.driver
+    return {module.name for module in pkgutil.iter_modules(
+        zuul.driver.__path__) if module.ispkg}
+
+
+def findZuulDriver(name):
+    """
+    :param str name: of any driver.
+    :return: the class of Zuul's own driver of that name, or None.
+    """
     from zuul.driver import Driver
-    import zuul.lib.connections  # noqa: F401
-    return {cls.name: cls for cls in _subclasses(Driver)
-            if cls.__module__.startswith('zuul.') and cls.name}
-
-
-def _subclasses(cls):
-    for subclass in cls.__subclasses__():
-        yield subclass
-        yield from _subclasses(subclass)
+    if name not in getZuulDriverNames():
+        return None
+    module = importlib.import_module(f'zuul.driver.{name}')
+    return next((each for each in vars(module).values()
+                 if inspect.isclass(each) and issubclass(each, Driver)
+                 and each.name == name), None)

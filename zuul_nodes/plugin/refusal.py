@@ -8,7 +8,6 @@ does not start.
 
 import configparser
 import os
-import re
 import sys
 
 from zuul_nodes import zuulconf
@@ -50,16 +49,11 @@ def findUses(config, command):
     """
     found = extensions.find()
     ours = set(found[extensions.DRIVERS]) - set(extensions.getZuulDrivers())
-    connections = {}
-    for section in config.sections():
-        match = re.fullmatch(r'connection\s+[\'"]?(.*?)[\'"]?', section,
-                             re.IGNORECASE)
-        if match:
-            connections[match[1]] = config.get(section, 'driver',
-                                               fallback=None)
-    for name, driver in connections.items():
-        if driver in ours:
-            yield f'[connection {name}] driver = {driver} in zuul.conf'
+    connections = zuulconf.getConnections(config)
+    for name, options in connections.items():
+        if options.get('driver') in ours:
+            yield (f'[connection {name}] driver = {options["driver"]} in '
+                   f'zuul.conf')
     if command == 'zuul-scheduler':
         for name in found[extensions.COMPONENTS]:
             if isEmbedded(config, name, default=False):

@@ -17,11 +17,11 @@ def wrapConfigure(configure, extensions):
                   triggers=triggers, reporters=reporters,
                   providers=providers)
         if providers:
-            _addDefaultConnections(self)
+            addDefaultConnections(self)
     return wrapper
 
 
-def _addDefaultConnections(registry):
+def addDefaultConnections(registry):
     """Create the default connections of drivers.
 
     Zuul creates a connection with the driver's name for every driver without

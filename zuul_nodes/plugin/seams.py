@@ -183,19 +183,28 @@ SEAMS = (
 )
 
 
-def findMismatches():
-    """:return: a line for each seam that does not match."""
+# The seams at which configuration is read.
+READING = tuple(seam for seam in SEAMS
+                if seam.module in ('zuul.configloader', 'zuul.model'))
+
+
+def findMismatches(wanted):
+    """
+    :param wanted: seams to check.
+    :return: a line for each seam that does not match.
+    """
     version_mismatch = findVersionMismatch('zuul')
     if version_mismatch:
         # Mismatches of seams add nothing to an unsupported version.
         return [version_mismatch]
-    return [mismatch for seam in SEAMS if (mismatch := seam.findMismatch())]
+    return [mismatch for seam in wanted if (mismatch := seam.findMismatch())]
 
 
-def substitute(extensions):
-    """Put the replacement of every seam in place.
+def substitute(wanted, extensions):
+    """Put the replacements of seams in place.
 
+    :param wanted: the seams.
     :param Extensions extensions: the classes from entry points.
     """
-    for seam in SEAMS:
+    for seam in wanted:
         seam.substitute(extensions)

@@ -173,7 +173,7 @@ def test_commands_end_soon_if_zookeeper_does_not_answer(
         results = dict(zip(commands, pool.map(run, commands), strict=True))
     for command, (status, printed, line) in results.items():
         assert (status, printed) == (1, ''), command
-        assert ('ZooKeeper does not answer at localhost:1 within 5 s'
+        assert ('ZooKeeper does not answer at localhost:1 within 4 s'
                 in line), command
 
 
@@ -213,6 +213,66 @@ print(status, sorted(name for name in sys.modules if name in (
     'zuul_nodes.drivers', 'sqlalchemy', 'git')))
 ''')
     assert result.stdout.splitlines()[-1] == '1 []'
+
+
+# Zuul's services, and the libraries of clouds and code review systems.
+LONG_TO_IMPORT = (
+    'zuul.lib.connections', 'zuul.scheduler', 'zuul.web',
+    'zuul.executor.client', 'zuul.launcher.server', 'zuul.merger.merger',
+    'zuul_nodes.launcher', 'azure', 'boto3', 'elasticsearch', 'git',
+    'github3', 'google.cloud', 'kubernetes', 'openstack', 'sqlalchemy')
+
+
+@pytest.fixture
+def findImported(runProgramAfresh, zuul_conf, tmp_path, empty_client):
+    """Run a command with two connections: to a cloud of the driver "fake", and
+    another.
+
+    :return: a function of the driver of the other, and the arguments; gives
+        the completed process, and which of the modules that take long the
+        command has imported.
+    """
+    def run(driver, *arguments):
+        zuul_conf.read_dict({'connection fake': {'driver': 'fake'},
+                             'connection other': {'driver': driver}})
+        path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
+        result = runProgramAfresh('cook', f'''
+import atexit, sys
+from zuul_nodes import cmd
+atexit.register(lambda: print(*(
+    name for name in {LONG_TO_IMPORT} if name in sys.modules)))
+sys.exit(cmd.main(sys.argv[1:]))
+''', *arguments[:1], '-c', path, *arguments[1:])
+        return result, result.stdout.splitlines()[-1].split()
+    return run
+
+
+@pytest.mark.parametrize(('driver', 'modules'), [
+    ('static', []), ('aws', ['boto3'])])
+def test_explain_imports_only_drivers_that_zuul_conf_names(
+        findImported, driver, modules):
+    result, imported = findImported(driver, 'explain', 'cloud', 'debian')
+    assert 'no scheduler has run there yet' in result.stderr
+    assert imported == modules
+
+
+def test_check_imports_only_drivers_that_zuul_conf_names(
+        findImported, tmp_path):
+    path = tmp_path / 'nodes.yaml'
+    path.write_text('''
+- image: {name: debian, type: cloud}
+- flavor: {name: small}
+- label: {name: debian, image: debian, flavor: small}
+- section:
+    name: cloud
+    connection: fake
+    images: [{name: debian, image-id: any}]
+    flavors: [small]
+- provider: {name: cloud, section: cloud, labels: [debian]}
+''')
+    result, imported = findImported('static', 'check', path)
+    assert 'No problems: ' in result.stdout
+    assert imported == []
 
 
 def test_changes_of_images_do_not_import_the_launcher(runProgramAfresh):

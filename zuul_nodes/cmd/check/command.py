@@ -123,7 +123,7 @@ def check(args, closing):
     config = zuulconf.read(args.config)
     if not args.files:
         zuulconf.requireZooKeeper(config)
-    if not plugin.install():
+    if not plugin.install(reading=True):
         raise UserError('the plugin cannot be used here; '
                         '"zuul-nodes doctor" explains why')
     # Client libraries log their requests, which contain secrets.

@@ -15,8 +15,9 @@ from zuul.zk.vendor.client import ZuulKazooClient
 from zuul_nodes import zuulconf
 from zuul_nodes.exceptions import UserError
 
-# Seconds to wait for ZooKeeper.
-TIMEOUT = 5
+# Seconds to wait for ZooKeeper.  With its start, a command then fails within
+# five seconds.
+TIMEOUT = 4
 # kazoo's name of the node of a read lock, after a unique prefix.
 READ_LOCK = '__rlock__'
 # Seconds until ZooKeeper releases the locks of a command that was killed.

@@ -13,13 +13,13 @@ from kazoo.exceptions import KazooException, NoNodeError
 from zuul.configloader import ConfigLoader, TenantParser
 from zuul.connection import ReadOnlyBranchCacheError
 from zuul.lib.ansible import AnsibleManager
-from zuul.lib.connections import ConnectionRegistry
 from zuul.model import Abide, TenantTPCRegistry
 from zuul.zk.config_cache import SystemConfigCache, UnparsedConfigCache
 from zuul.zk.layout import LayoutStateStore
 from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
 from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
 
+from zuul_nodes.cmd.common.connections import Connections
 from zuul_nodes.cmd.common.readonly import (
     TIMEOUT,
     ReadOnlyZooKeeper,
@@ -36,17 +36,13 @@ def connect(config):
     """Configure the connections of zuul.conf without connecting.
 
     :param ConfigParser config: zuul.conf
-    :return: a ConnectionRegistry as in zuul-web, without the database, which
-        does not concern nodes.
+    :return: :class:`Connections`.
     :raises UserError: zuul.conf is invalid.
     """
-    connections = ConnectionRegistry()
     try:
-        connections.configure(config, sources=True, triggers=True,
-                              reporters=True, providers=True)
+        return Connections(config)
     except Exception as error:
         raise UserError(f'zuul.conf: {error}') from error
-    return connections
 
 
 class NoKeys:
@@ -69,7 +65,7 @@ class Tenants:
     """Loads the layouts of tenants from ZooKeeper.
 
     :param ConfigParser config: zuul.conf
-    :param ConnectionRegistry connections: from :func:`connect`.
+    :param Connections connections: from :func:`connect`.
     :param Waiting waiting: informed of each step.
     :ivar names: the names of all tenants; set by :meth:`open`.
     :ivar loaded: the names of the tenants that a scheduler has loaded.

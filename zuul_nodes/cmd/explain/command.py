@@ -41,7 +41,7 @@ def addArguments(parser):
 def run(args):
     config = zuulconf.read(args.config)
     zuulconf.requireZooKeeper(config)
-    if not plugin.install():
+    if not plugin.install(reading=True):
         raise UserError('the plugin cannot be used here; '
                         '"zuul-nodes doctor" explains why')
     if args.debug:

@@ -40,7 +40,7 @@ NODES = '''\
 def command(tmp_path, monkeypatch, capfd):
     """:return: a function that runs the command and gives its exit status
         and what it has printed."""
-    monkeypatch.setattr(check.plugin, 'install', lambda: True)
+    monkeypatch.setattr(check.plugin, 'install', lambda reading: True)
     statuses = []
     monkeypatch.setattr(check, 'leave', statuses.append)
     conf = tmp_path / 'zuul.conf'

@@ -279,7 +279,7 @@ def test_zookeeper_not_reachable(zuulNodes, zuul_conf, tmp_path):
     assert (result.returncode, result.stdout) == (1, '')
     progress, line = result.stderr.splitlines()
     assert progress == 'Connecting to ZooKeeper ...'
-    assert 'ZooKeeper does not answer at 127.0.0.1:1 within 5 s' in line
+    assert 'ZooKeeper does not answer at 127.0.0.1:1 within 4 s' in line
 
 
 def test_bad_zuul_conf(zuulNodes, zuul_conf, tmp_path):

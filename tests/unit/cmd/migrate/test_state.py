@@ -143,7 +143,7 @@ def test_zookeeper_does_not_answer(state, zuul_conf, tmp_path):
     writeConf(zuul_conf, tmp_path / 'zuul.conf')
     result = state()
     assert (result.returncode, result.stdout) == (1, '')
-    assert 'ZooKeeper does not answer at localhost:1 within 5 s' in (
+    assert 'ZooKeeper does not answer at localhost:1 within 4 s' in (
         result.stderr.splitlines()[-1])
 
 
