@@ -208,7 +208,10 @@ class Launcher:
                            'planner_lag': self._getPlannerLag,
                            'endpoint_calls': self.pools.length,
                            'stuck_pools': self.pools.countStuck,
-                           'waiting_requests': self.planner.length})
+                           'waiting_requests': self.planner.length,
+                           **{f'waiting.{reason}': functools.partial(
+                               self._countWaits, reason)
+                              for reason in planner.Reason}})
 
     def _makeNodeParts(self):
         self.host_key_scanner = nodes.HostKeyScanner(
@@ -369,6 +372,9 @@ class Launcher:
         """:return: seconds since the first event of a request that is not
             processed yet, or since the planner is busy."""
         return max(self.queue.getAge('request'), self.planner.getSeconds())
+
+    def _countWaits(self, reason):
+        return self.request_waits.count(reason)
 
     def _takeOver(self, lead):
         """Plan in place of another launcher, if this one has read all that

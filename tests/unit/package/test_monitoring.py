@@ -19,6 +19,7 @@ from zuul.model import ImageUpload, NodesetRequest, ProviderNode
 from tests.fixtures.metricnames import getSeries
 from zuul_nodes.launcher.metrics.exporter import BUCKETS
 from zuul_nodes.launcher.metrics.names import METRICS, PLACEHOLDER
+from zuul_nodes.launcher.planner import Reason
 
 ROOT = pathlib.Path(__file__).parents[3]
 MONITORING = ROOT / 'contrib/monitoring'
@@ -30,6 +31,7 @@ LEGEND = re.compile(r'{{ *(\w+) *}}')
 # Labels whose values are known.
 VALUES = {
     ('zuul_nodeset_requests_state', 'state'): set(NodesetRequest.State),
+    ('zuul_launcher_server_waiting', 'reason'): set(Reason),
     ('zuul_uploads_state', 'state'): ImageUpload.STATES,
     ('zuul_image_upload_state', 'state'): ImageUpload.STATES,
     ('zuul_nodes_driver_seconds_count', 'outcome'): {'success', 'error'},

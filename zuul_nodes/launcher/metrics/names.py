@@ -77,7 +77,7 @@ METRICS = (
         'zuul.uploads.state.<state>',
         *(f'{SERVER}.{name}' for name in (
             'work_queue', 'queue_age', 'planner_lag', 'stuck_pools',
-            'endpoint_calls', 'waiting_requests')))),
+            'endpoint_calls', 'waiting_requests', 'waiting.<reason>')))),
     # Launchers report these when they change.
     *(Metric(f'{SERVER}.{name}', 'gauge') for name in (
         'upload_workers', 'endpoint_upload_workers',

@@ -20,6 +20,7 @@ from zuul_nodes.launcher.planner.planner import (
     Planner,
 )
 from zuul_nodes.launcher.planner.readynodes import isPending
+from zuul_nodes.launcher.planner.reasons import Reason
 from zuul_nodes.launcher.planner.supply import Supply
 from zuul_nodes.launcher.planner.surroundings import Surroundings
 
@@ -31,6 +32,7 @@ __all__ = [
     'Host',
     'Impossible',
     'Planner',
+    'Reason',
     'Shortage',
     'Slot',
     'Supply',

@@ -8,8 +8,11 @@ from zuul.provider import BaseProvider
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses, Subject
+from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
 from zuul_nodes.launcher.providers import describeUnhandled, isGiven
+
+NO_IMAGE = Obstacle(Reason.NO_IMAGE, 'has no image for the label')
 
 
 class Blockers:
@@ -53,29 +56,29 @@ class Blockers:
             self.capacity.limits.getProblem(provider, label_name))
 
     def getRefusal(self, request: NodesetRequest, provider: BaseProvider,
-                   label_name: str) -> str | None:
+                   label_name: str) -> Obstacle | None:
         """:return: why a provider can never launch a node of the label; None
             if it can."""
         if not self.canUse(request, provider, label_name):
-            return 'has no image for the label'
+            return NO_IMAGE
         if reason := self.refusals.get(
                 Subject(provider.canonical_name, label_name)):
-            return f'is paused: {reason}'
+            return Obstacle(Reason.PAUSED, f'is paused: {reason}')
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
                     provider, label_name) is None):
-            return withProblem(
+            return Obstacle(Reason.UNKNOWN_QUOTA, withProblem(
                 'cannot determine the quota of a node',
                 self.getProblem(provider, label_name)
-                or self.capacity.limits.getProblem(provider, label_name))
+                or self.capacity.limits.getProblem(provider, label_name)))
         return None
 
     def getObstacle(self, request: NodesetRequest, provider: BaseProvider,
-                    label_name: str) -> str | None:
+                    label_name: str) -> Obstacle | None:
         """:return: why a provider cannot launch a node for a request now; None
             if it can."""
         if not self.canUse(request, provider, label_name):
-            return 'has no image for the label'
+            return NO_IMAGE
         return self.getPause(provider, label_name)
 
     def getState(self, provider: BaseProvider) -> tuple[object, ...]:
@@ -92,23 +95,25 @@ class Blockers:
         return (isGiven(provider.driver)
                 or self.isHandled(provider.connection_name))
 
-    def getPause(self, provider: BaseProvider, label_name: str) -> str | None:
+    def getPause(self, provider: BaseProvider,
+                 label_name: str) -> Obstacle | None:
         """:return: why a provider cannot launch a node now; None if it can."""
         if isGiven(provider.driver):
             held = self.capacity.countHeldOf(provider, label_name)
-            return 'no node is free' + (
-                f'; {held} on hold or not answering' if held else '')
+            return Obstacle(Reason.NO_FREE_NODE, 'no node is free' + (
+                f'; {held} on hold or not answering' if held else ''))
         if pause := self.pauses.get(provider.canonical_name, label_name):
-            return f'is paused: {pause.reason}'
+            return Obstacle(Reason.PAUSED, f'is paused: {pause.reason}')
         if not self.isMaking(provider):
-            return describeUnhandled([provider.connection_name])
+            return Obstacle(Reason.NO_LAUNCHER, describeUnhandled(
+                [provider.connection_name]))
         if self.isAsked and not self.isAsked(provider, label_name):
-            return withProblem(
-                'is being prepared', self.getProblem(provider, label_name))
+            return Obstacle(Reason.PREPARING, withProblem(
+                'is being prepared', self.getProblem(provider, label_name)))
         if self.capacity.limits.getCharges(provider, label_name) is None:
-            return withProblem(
+            return Obstacle(Reason.UNKNOWN_QUOTA, withProblem(
                 'the quota of a node is not known',
-                self.capacity.limits.getProblem(provider, label_name))
+                self.capacity.limits.getProblem(provider, label_name)))
         if self.capacity.getSpare(provider, label_name):
-            return 'slots are being launched'
+            return Obstacle(Reason.LAUNCHING, 'slots are being launched')
         return None

@@ -22,6 +22,7 @@ from zuul.provider import BaseProvider
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.capacity import Blocker
 from zuul_nodes.launcher.planner.limits import Change
+from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.planner.selection import (
     Draft,
@@ -126,7 +127,7 @@ class Candidates:
     def possible(self) -> bool:
         return bool(self.ways or self.mix or self.has_hope)
 
-    def getRefusals(self) -> dict[str, str]:
+    def getRefusals(self) -> dict[str, Blocker]:
         """:return: canonical name -> why that provider is not tried any
             more, though it has the label."""
         return {
@@ -258,7 +259,7 @@ class Candidates:
         reasons = {}
         for want in self.needs.wants:
             blockers: dict[str, Blocker] = {
-                name: str(each)
+                name: Obstacle(Reason.UNREADABLE, str(each))
                 for name, each in self._getUnreadable(want).items()}
             for provider in self.providers:
                 name = provider.canonical_name
@@ -345,11 +346,13 @@ class Candidates:
             blockers.update(draft.blockers)
         return None
 
-    def _getRefusal(self, want: Want, provider: BaseProvider) -> str | None:
+    def _getRefusal(self, want: Want,
+                    provider: BaseProvider) -> Obstacle | None:
         name = provider.canonical_name
         if want.label_name not in provider.labels:
-            return 'has no such label'
+            return Obstacle(Reason.OTHER, 'has no such label')
         attempts = getAttempts(provider)
         if want.failed.count(name) >= attempts:
-            return f'gave up after {attempts} attempts'
+            return Obstacle(
+                Reason.GAVE_UP, f'gave up after {attempts} attempts')
         return None

@@ -40,6 +40,7 @@ from zuul_nodes.launcher.planner.readynodes import (
     getKind,
     isPending,
 )
+from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.reservations import (
     Rank,
     Reservation,
@@ -99,6 +100,13 @@ class Shortage(NamedTuple):
     def key(self) -> Key:
         return self.account, self.resource
 
+    @property
+    def reason(self) -> Reason:
+        if self.ahead and not exceeds(self.used + self.needed, self.limit):
+            return Reason.BEHIND
+        return {'label': Reason.MAX_NODES, 'tenant': Reason.TENANT_LIMIT}.get(
+            self.account.kind, Reason.QUOTA)
+
     def __str__(self) -> str:
         text = (f'{self.account} has {self.limit} {self.resource}, '
                 f'{self.used} in use, {self.needed} needed')
@@ -113,6 +121,7 @@ class Unknown(NamedTuple):
     """The driver can't say whether there is room."""
     provider: str
     problem: str | None
+    reason: Reason = Reason.UNKNOWN_QUOTA
 
     def __str__(self) -> str:
         return withProblem(
@@ -121,7 +130,7 @@ class Unknown(NamedTuple):
 
 
 # Why a provider can't serve a request now; to be read as text.
-Blocker: TypeAlias = Shortage | Unknown | str
+Blocker: TypeAlias = Shortage | Unknown | Obstacle
 
 
 class Capacity:

@@ -55,6 +55,7 @@ from zuul_nodes.launcher.planner.limits import (
 )
 from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.pauses import Pause, Pauses, Subject
+from zuul_nodes.launcher.planner.reasons import Reason
 from zuul_nodes.launcher.planner.requestqueue import (
     Line,
     RequestQueue,
@@ -204,6 +205,13 @@ class Planner:
                     Waiting(self._wait(line, line.head).reason,
                             [rank[-1] for rank in line.ranks]))
         return found
+
+    def countWaits(self, reason: Reason) -> int:
+        """:return: how many requests wait for a reason."""
+        with self._lock:
+            return sum(len(line.ranks)
+                       for line in self.waiting.lines.values()
+                       if line.getKind() is reason)
 
     def getStatuses(self) -> Iterator[tuple[str, Status]]:
         """:return: yields the canonical name and the status of each provider;

@@ -17,6 +17,7 @@ from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import Blocker, Capacity, Shortage
 from zuul_nodes.launcher.planner.limits import Key
 from zuul_nodes.launcher.planner.news import News
+from zuul_nodes.launcher.planner.reasons import Reason
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs
 
@@ -117,8 +118,18 @@ class Line:
                          for name, number in labels.items())
         reasons = '; '.join(
             f'{getShortName(name)}: {blocker}' for name, blocker
-            in (self.options.getRefusals() | self.blockers).items())
+            in self._getAllBlockers().items())
         return f'No provider has capacity for {text} now. {reasons}'
+
+    def getKind(self) -> Reason:
+        """:return: for metrics, for what the requests in it wait."""
+        if self.options.has_hope:
+            return Reason.UNREADABLE
+        found = {blocker.reason for blocker in self._getAllBlockers().values()}
+        return next(filter(found.__contains__, Reason), Reason.OTHER)
+
+    def _getAllBlockers(self) -> dict[str, Blocker]:
+        return self.options.getRefusals() | self.blockers
 
     def getAhead(self, rank: Rank) -> int:
         """:return: how many are ahead of that rank."""

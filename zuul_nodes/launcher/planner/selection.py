@@ -41,6 +41,7 @@ from zuul_nodes.launcher.planner.limits import (
     withProblem,
 )
 from zuul_nodes.launcher.planner.readynodes import Kind
+from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.providers import isGiven
 
@@ -320,7 +321,7 @@ class Ever:
     """
 
     def __init__(self, limits: Limits,
-                 getRefusal: Callable[[BaseProvider, str], str | None],
+                 getRefusal: Callable[[BaseProvider, str], Obstacle | None],
                  isHandled: Callable[[BaseProvider], bool]) -> None:
         self.limits = limits
         self.getRefusal = getRefusal
@@ -357,13 +358,14 @@ class Ever:
     def getRoom(self, choice: Choice) -> float:
         return 1
 
-    def getObstacle(self, want: Want, provider: BaseProvider) -> str | None:
+    def getObstacle(self, want: Want,
+                    provider: BaseProvider) -> Obstacle | None:
         if isGiven(provider.driver):
-            return withProblem(
+            return Obstacle(Reason.NO_FREE_NODE, withProblem(
                 f'{provider.name} has not enough nodes',
-                getSlotProblem(provider.labels[want.label_name]))
+                getSlotProblem(provider.labels[want.label_name])))
         refusal = self.getRefusal(provider, want.label_name)
-        return refusal and f'{provider.name} {refusal}'
+        return refusal and refusal._replace(text=f'{provider.name} {refusal}')
 
     def getCharges(self, provider: BaseProvider, label_name: str) -> Charges:
         return self.limits.getCharges(provider, label_name) or {}
@@ -392,14 +394,15 @@ class Ever:
         return True
 
     def getShortage(self, provider: BaseProvider,
-                    needed: Charges) -> str | None:
+                    needed: Charges) -> Obstacle | None:
         limits = self.limits.getTotal(provider) or {}
         key = findExceeded(needed, limits)
         if key is None:
             return None
         account, resource = key
-        return (f'{account} has {limits[key]} {resource} in all, '
-                f'{needed[key]} needed')
+        return Obstacle(Reason.QUOTA, (
+            f'{account} has {limits[key]} {resource} in all, '
+            f'{needed[key]} needed'))
 
 
 class Now:
@@ -416,7 +419,7 @@ class Now:
     zone: str | None = None
 
     def __init__(self, capacity: Capacity, rank: Rank, needs: Needs,
-                 getObstacle: Callable[[BaseProvider, str], str | None],
+                 getObstacle: Callable[[BaseProvider, str], Obstacle | None],
                  shuffle: Callable[[list[Any]], object]) -> None:
         self.capacity = capacity
         self.limits = capacity.limits
@@ -452,11 +455,13 @@ class Now:
         return self.capacity.getFree(
             provider, label_name, number, self.rank, self.zone)
 
-    def getObstacle(self, want: Want, provider: BaseProvider) -> str | None:
+    def getObstacle(self, want: Want,
+                    provider: BaseProvider) -> Obstacle | None:
         if self.zone:
             zones = getZones(provider.labels[want.label_name])
             if zones and self.zone not in zones:
-                return f'makes no {want.label_name} in zone {self.zone}'
+                return Obstacle(Reason.OTHER, (
+                    f'makes no {want.label_name} in zone {self.zone}'))
         return self._getObstacle(provider, want.label_name)
 
     def getCharges(self, provider: BaseProvider, label_name: str) -> Charges:

@@ -7,6 +7,7 @@ import time
 
 from zuul_nodes import waits
 from zuul_nodes.drivers import getRequestTimeout
+from zuul_nodes.launcher.planner import Reason
 
 REASONS = ('reasons', '')
 
@@ -92,6 +93,14 @@ class RequestWaits:
             for tenant_name, lines in found.items()})
         if found:
             self.queue.addAfter(REASONS, self.interval)
+
+    def count(self, reason):
+        """
+        :param Reason reason: of a metric.
+        :return: the number of requests that wait for it.
+        """
+        unplanned = (len(self.unplanned) if reason is Reason.UNREADABLE else 0)
+        return unplanned + self.planner.countWaits(reason)
 
     def isOver(self, request, reason):
         """Limit the wait for launchers that do not run.

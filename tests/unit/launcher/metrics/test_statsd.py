@@ -19,6 +19,7 @@ from tests.fixtures.racks import cloud
 from tests.fixtures.shelf.shelf_maker import ShelfProvider, ShelfProviderNode
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.metrics import Gauges, Stats
+from zuul_nodes.launcher.planner import Reason
 
 State = ProviderNode.State
 ELECTION = '/zuul/launcher/stats-election'
@@ -390,7 +391,8 @@ def test_launcher_reports_all_metrics(started, stats_server, racks):
         'zuul.launcher.run_handler',
         *(f'zuul.launcher.server.one_example_com.{name}' for name in (
             'work_queue', 'queue_age', 'planner_lag', 'endpoint_calls',
-            'stuck_pools', 'waiting_requests')),
+            'stuck_pools', 'waiting_requests',
+            *(f'waiting.{reason}' for reason in Reason))),
         'zuul.nodes.launch.error.unknown',
         'zuul.nodes.launch.failed',
         'zuul.nodeset_requests.end.tenant.failed',
