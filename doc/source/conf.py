@@ -7,8 +7,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / 'doc/extensions')]
 import zuul_nodes  # noqa: E402
 
 project = 'zuul-nodes'
-extensions = ['commands', 'sphinx.ext.graphviz', 'zuul_nodes.reference',
-              'zuul_sphinx', 'zuulconf']
+extensions = ['commands', 'metrics', 'sphinx.ext.graphviz',
+              'zuul_nodes.reference', 'zuul_sphinx', 'zuulconf']
 graphviz_output_format = 'svg'
 # They are put together from the history, which a source distribution has not,
 # and a shallow clone not all of it.

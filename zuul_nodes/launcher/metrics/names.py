@@ -1,9 +1,11 @@
 """All metrics of launchers: their names in statsd and in Prometheus.
 
 The fixed parts of a name in statsd make the name in Prometheus, and the parts
-in angle brackets are labels there.
+in angle brackets are labels there.  The reference in the documentation is made
+of the groups here.
 """
 
+from collections.abc import Iterator, Mapping
 import dataclasses
 import functools
 import re
@@ -24,10 +26,12 @@ class Metric:
     """
     :ivar name: in statsd, with placeholders.
     :ivar kind: "gauge", "counter" or "timer".
+    :ivar text: what it tells, for the reference, as reStructuredText.
     :ivar lifetime: seconds after which its value is gone; None if it stays.
     """
     name: str
     kind: str
+    text: str
     lifetime: int | None = None
 
     @property
@@ -59,41 +63,126 @@ def find(name: str, kind: str) -> tuple[Metric, tuple[str, ...]] | None:
     return None
 
 
+def _make(kinds: str, texts: Mapping[str, str],
+          lifetime: int | None = None) -> Iterator[Metric]:
+    """
+    :param kinds: of all of them, with spaces between.
+    :param texts: name -> text.
+    """
+    for name, text in texts.items():
+        for kind in kinds.split():
+            yield Metric(name, kind, text, lifetime)
+
+
 PROVIDER = 'zuul.provider.<provider>'
 SERVER = 'zuul.launcher.server.<hostname>'
 ENDPOINT = 'zuul.provider_endpoint.<endpoint>'
-LAUNCHES = ('zuul.nodes', f'{PROVIDER}.nodes', f'{PROVIDER}.az.<az>',
-            f'{PROVIDER}.label.<label>', f'{PROVIDER}.image.<image>')
-METRICS = (
-    *(Metric(name, 'gauge', LIFETIME) for name in (
-        'zuul.nodes.state.<state>',
-        f'{PROVIDER}.nodes.state.<state>',
-        f'{PROVIDER}.label.<label>.nodes.state.<state>',
-        f'{PROVIDER}.limit.<resource>',
-        f'{PROVIDER}.usage.<resource>',
-        'zuul.label.<label>.max_nodes',
-        'zuul.nodeset_requests.state.<state>',
-        'zuul.image.<image>.upload.<endpoint>.state.<state>',
-        'zuul.uploads.state.<state>',
-        *(f'{SERVER}.{name}' for name in (
-            'work_queue', 'queue_age', 'planner_lag', 'stuck_pools',
-            'endpoint_calls', 'waiting_requests', 'waiting.<reason>')))),
-    # Launchers report these when they change.
-    *(Metric(f'{SERVER}.{name}', 'gauge') for name in (
-        'upload_workers', 'endpoint_upload_workers',
-        'endpoint_import_workers')),
-    *(Metric(f'{ENDPOINT}.{name}.<type>', 'gauge', CLEANUP_LIFETIME)
-      for name in ('leaked', 'unmanaged')),
-    Metric(f'{ENDPOINT}.leaked.<type>', 'counter'),
-    *(Metric(f'{key}.launch.{result}', kind) for key in LAUNCHES
-      for result in ('<result>', 'error.<kind>')
-      for kind in ('counter', 'timer')),
-    Metric(f'{PROVIDER}.label.<label>.phase.<phase>', 'timer'),
-    Metric(f'{PROVIDER}.nodes.delete.<result>', 'counter'),
-    *(Metric('zuul.nodeset_requests.end.<tenant>.<result>', kind)
-      for kind in ('counter', 'timer')),
-    Metric('zuul.image.<image>.upload.<endpoint>.duration', 'timer'),
-    Metric('zuul.launcher.run_handler', 'timer'),
-    Metric('zuul.nodes.driver.<driver>.<connection>.<method>.<outcome>',
-           'timer'),
-)
+# What a launch counts for.
+LAUNCHES = {
+    'zuul.nodes': '',
+    f'{PROVIDER}.nodes': ', for a provider',
+    f'{PROVIDER}.az.<az>': ', for an availability zone of a provider',
+    f'{PROVIDER}.label.<label>': ', for a label of a provider',
+    f'{PROVIDER}.image.<image>': ', for an image of a provider',
+}
+# Name of a group -> its metrics.
+GROUPS = {
+    'system': (*_make('gauge', {
+        'zuul.nodes.state.<state>': 'Number of nodes in a state.',
+        f'{PROVIDER}.nodes.state.<state>': 'The same for a provider.',
+        f'{PROVIDER}.label.<label>.nodes.state.<state>':
+            'The same for a label at a provider.',
+        f'{PROVIDER}.limit.<resource>':
+            'The limit of a resource, such as ``cores``: the lowest of cloud, '
+            'section and provider.',
+        f'{PROVIDER}.usage.<resource>':
+            'What the nodes of the provider use of a resource.',
+        'zuul.label.<label>.max_nodes': '``max-nodes`` of a label.',
+        'zuul.nodeset_requests.state.<state>':
+            'Number of requests in a state.',
+        'zuul.image.<image>.upload.<endpoint>.state.<state>':
+            'Number of uploads of an image at an endpoint in a state.',
+        'zuul.uploads.state.<state>': 'Number of uploads in a state.',
+    }, LIFETIME),),
+    'launcher': (*_make('gauge', {
+        f'{SERVER}.work_queue': 'Number of keys waiting to be processed.',
+        f'{SERVER}.queue_age':
+            'Seconds since the oldest event whose object has not been '
+            'processed yet.',
+        f'{SERVER}.planner_lag':
+            'The same for requests, or seconds for which the planner has been '
+            'busy, whichever is more.',
+        f'{SERVER}.stuck_pools':
+            'Number of endpoints where no call has returned since one '
+            'exceeded ``call_timeout``.',
+        f'{SERVER}.endpoint_calls':
+            'Number of calls to clouds that run or wait for a thread.',
+        f'{SERVER}.waiting_requests': 'Number of requests that wait.',
+        f'{SERVER}.waiting.<reason>':
+            'Number of requests that wait for one reason: ``launching`` nodes '
+            'that several requests share, ``preparing`` a provider, '
+            '``behind`` another request, ``no-free-node`` of static ones, '
+            '``quota`` of a provider, ``max-nodes``, ``tenant-limit``, '
+            '``unknown-quota``, ``paused``, ``no-image``, ``no-launcher``, '
+            '``unreadable`` configuration, ``gave-up`` after failures, or '
+            '``other``.',
+    }, LIFETIME),),
+    'changes': (*_make('gauge', {
+        f'{SERVER}.upload_workers':
+            'Number of builds whose images the launcher downloads or uploads '
+            'now.',
+        f'{SERVER}.endpoint_upload_workers':
+            'Number of uploads that run now.',
+        f'{SERVER}.endpoint_import_workers':
+            'Number of imports that run now.',
+    }),),
+    'leaks': (
+        *_make('gauge', {
+            f'{ENDPOINT}.leaked.<type>':
+                'Gauge: number of resources of a type, such as ``instance``, '
+                'that no record needs and that the endpoint still has.',
+            f'{ENDPOINT}.unmanaged.<type>':
+                'Number of resources of a type that do not belong to this '
+                'Zuul.',
+        }, CLEANUP_LIFETIME),
+        *_make('counter', {
+            f'{ENDPOINT}.leaked.<type>':
+                'Counter: number of those that the launcher has deleted.',
+        }),
+    ),
+    'events': (
+        *_make('counter timer', {
+            'zuul.nodeset_requests.end.<tenant>.<result>':
+                'A request of a tenant has ended: ``fulfilled`` or '
+                '``failed``.  The time is that since Zuul made the request.',
+            **{f'{key}.launch.<result>':
+                f'A launch has ended{what}.  The result is the state of the '
+                'node.' for key, what in LAUNCHES.items()},
+            **{f'{key}.launch.error.<kind>':
+                f'A launch has failed{what}: ``capacity``, ``keyscan``, '
+                '``network``, ``quota``, ``ssh``, ``status``, ``temporary``, '
+                '``unknown`` and others.' for key, what in LAUNCHES.items()},
+        }),
+        *_make('counter', {
+            f'{PROVIDER}.nodes.delete.<result>':
+                'The record of a node is removed: the node is ``deleted``, or '
+                '``left`` if the cloud may still have it.',
+        }),
+        *_make('timer', {
+            f'{PROVIDER}.label.<label>.phase.<phase>':
+                'Part of a launch that has succeeded: ``waiting`` from the '
+                'request to the first call to the cloud, ``creating`` until '
+                'the instance is ready, and ``scanning`` until its host keys '
+                'are known.',
+            'zuul.image.<image>.upload.<endpoint>.duration':
+                'Duration of an upload.',
+            'zuul.launcher.run_handler':
+                'Time that a worker has spent on a key.',
+            'zuul.nodes.driver.<driver>.<connection>.<method>.<outcome>':
+                'Time of a call to a cloud, by drivers that are made with '
+                '``zuul_nodes.drivers``.  The outcome is ``success`` or '
+                '``error``.',
+        }),
+    ),
+}
+METRICS = tuple(metric for group in GROUPS.values() for metric in group)

@@ -11,6 +11,7 @@ from tests.fixtures.planning import (
     World,
     smallProvider,
 )
+from zuul_nodes.launcher.metrics.names import METRICS
 from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.reasons import Reason
 
@@ -82,6 +83,12 @@ def test_all_requests_that_wait_for_a_reason(make, reason):
     for _ in range(2):
         world.request('big')
     assert count(world) == {reason: 2}
+
+
+def test_reference_names_each_reason():
+    text, = (metric.text for metric in METRICS
+             if metric.labels == ['hostname', 'reason'])
+    assert [reason for reason in Reason if f'``{reason}``' not in text] == []
 
 
 def test_request_behind_another():
