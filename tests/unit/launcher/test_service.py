@@ -11,6 +11,7 @@ import requests
 
 from tests.fixtures.packages import writePackage
 from tests.fixtures.programs import getRefusal
+from tests.fixtures.traces import receiving
 from zuul_nodes.quickstart import ports
 
 pytestmark = [pytest.mark.services, pytest.mark.seconds(90)]
@@ -101,8 +102,17 @@ def test_scheduler_and_separate_launcher_share_the_work(makeSite):
     waitForReadyNodes(site)
 
 
-def test_separate_launcher_alone(makeSite):
+@pytest.fixture
+def receiver():
+    with receiving() as receiver:
+        yield receiver
+
+
+def test_separate_launcher_alone(makeSite, receiver):
     site = makeSite(embedded=False)
+    site.configure(
+        'tracing', enabled='true', protocol='http/protobuf',
+        endpoint=f'http://127.0.0.1:{receiver.server_port}/v1/traces')
     monitoring_port = ports.freePort()
     site.configure('launcher', prometheus_addr='127.0.0.1',
                    prometheus_port=monitoring_port)
@@ -132,6 +142,13 @@ def test_separate_launcher_alone(makeSite):
     site.services.waitFor(lambda: site.launchers() == {},
                           'the launcher stays registered', TIMEOUT,
                           'scheduler')
+
+    # The launcher's part is in the same trace as the scheduler's.
+    path = site.services.waitFor(
+        lambda: receiver.getPath('NodesetRequestProcessing'),
+        'the trace is not whole', TIMEOUT, 'scheduler')
+    assert path[-3:] == [
+        'BuildSet', 'NodesetRequest', 'NodesetRequestProcessing']
 
 
 def test_commands_that_run_no_launcher(makeSite, tmp_path):
