@@ -5,7 +5,6 @@ send, and no metric is missing.
 """
 
 import itertools
-import json
 import pathlib
 import re
 import types
@@ -14,65 +13,28 @@ import promql_parser
 from promql_parser import AggregateExpr, VectorSelector
 import pytest
 import yaml
-from zuul.model import ImageUpload, NodesetRequest, ProviderNode
 
 from tests.fixtures.metricnames import getSeries
+from tests.fixtures.monitoring import (
+    MONITORING,
+    VALUES,
+    expand,
+    getQueries,
+    getTargets,
+    readAlerts,
+    readDashboard,
+)
 from zuul_nodes.launcher.metrics.exporter import BUCKETS
 from zuul_nodes.launcher.metrics.names import METRICS, PLACEHOLDER
-from zuul_nodes.launcher.planner import Reason
 
-ROOT = pathlib.Path(__file__).parents[3]
-MONITORING = ROOT / 'contrib/monitoring'
-PAGE = ROOT / 'doc/source/howto/watch-site.rst'
-# What Grafana replaces in a query.
-VARIABLES = {'$__rate_interval': '5m', '$provider': '.*'}
+PAGE = (pathlib.Path(__file__).parents[3]
+        / 'doc/source/howto/watch-site.rst')
 TEMPLATE = re.compile(r'\$labels\.(\w+)')
 LEGEND = re.compile(r'{{ *(\w+) *}}')
-# Labels whose values are known.
-VALUES = {
-    ('zuul_nodeset_requests_state', 'state'): set(NodesetRequest.State),
-    ('zuul_launcher_server_waiting', 'reason'): set(Reason),
-    ('zuul_uploads_state', 'state'): ImageUpload.STATES,
-    ('zuul_image_upload_state', 'state'): ImageUpload.STATES,
-    ('zuul_nodes_driver_seconds_count', 'outcome'): {'success', 'error'},
-    **{(f'zuul_nodeset_requests_end_{name}', 'result'):
-       set(NodesetRequest.FINAL_STATES)
-       for name in ('events_total', 'seconds_bucket')},
-    **{(name, label): set(ProviderNode.State)
-       for metric in METRICS if 'node' in metric.name
-       or '.launch.' in metric.name
-       for name, _ in getSeries(metric) for label in ('state', 'result')
-       if 'requests' not in name},
-}
-
-
-def readAlerts():
-    groups = yaml.safe_load(
-        (MONITORING / 'alerts.yaml').read_text())['groups']
-    return [alert for group in groups for alert in group['rules']]
-
-
-def readDashboard():
-    return json.loads((MONITORING / 'dashboard.json').read_text())
-
-
-def getTargets():
-    return [(panel, target) for panel in readDashboard()['panels']
-            for target in panel.get('targets', ())]
-
-
-def getQueries():
-    """:return: each query, and a text that names labels of its result."""
-    for alert in readAlerts():
-        yield alert['expr'], ' '.join(alert['annotations'].values())
-    for _, target in getTargets():
-        yield target['expr'], target['legendFormat']
 
 
 def parse(query):
-    for variable, value in VARIABLES.items():
-        query = query.replace(variable, value)
-    return promql_parser.parse(query)
+    return promql_parser.parse(expand(query))
 
 
 def find(expression, kind):
