@@ -6,8 +6,9 @@ import pathlib
 from zuul import model
 
 from zuul_nodes.cmd.common.choice import choose, findError
+from zuul_nodes.cmd.common.connections import Connections
 from zuul_nodes.cmd.common.nozookeeper import NO_ZOOKEEPER
-from zuul_nodes.cmd.common.tenants import Tenants, connect
+from zuul_nodes.cmd.common.tenants import Tenants
 from zuul_nodes.cmd.common.waiting import Waiting
 from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.exceptions import UserError
@@ -24,7 +25,7 @@ def findInZuul(config, args):
     :raises UserError: there is no provider of that name.
     """
     waiting = Waiting(args.timeout)
-    tenants = Tenants(config, connect(config), waiting)
+    tenants = Tenants(config, Connections(config), waiting)
 
     def find():
         tenants.open()
@@ -54,7 +55,7 @@ def findInFiles(config, args):
     names = args.provider or list(layout.provider_configs)
     if not names:
         raise UserError(f'there is no provider in {", ".join(args.files)}')
-    return _makeAll([(layout, name) for name in names], connect(config))
+    return _makeAll([(layout, name) for name in names], Connections(config))
 
 
 def _makeAll(found, connections):

@@ -26,35 +26,38 @@ class Connections:
     :param ConfigParser config: zuul.conf
     :ivar dict drivers: name -> driver
     :ivar dict connections: name -> connection
-    :raises: an error in zuul.conf, of any class.
+    :raises UserError: zuul.conf is invalid, or a driver cannot be loaded.
     """
 
     def __init__(self, config):
         sections = zuulconf.getConnections(config)
         former = {name: config[name] for name in FORMER
                   if config.has_section(name) and name not in sections}
-        self.drivers = _loadDrivers({
-            *former, *(each.get('driver') for each in sections.values())})
+        named = {name: section.get('driver', raw=True)
+                 for name, section in sections.items()}
+        named.update(zip(former, former, strict=True))
+        self.drivers = _loadDrivers(set(named.values()))
         self.connections = {
-            name: self._connect(name, dict(section))
-            for name, section in sections.items()}
-        for name, section in former.items():
-            self.connections[name] = self.drivers[name].getConnection(
-                name, dict(section))
+            name: self._connect(name, section, named[name])
+            for name, section in (sections | former).items()}
         for driver in self.drivers.values():
             if not hasattr(driver, 'getConnection'):
                 self.connections[driver.name] = BaseConnection(
                     driver, driver.name, {})
         registry.addDefaultConnections(self)
 
-    def _connect(self, name, options):
-        if not (driver_name := options.get('driver')):
-            raise UserError(f'No driver specified for connection {name}.')
-        # Zuul's database has a section of its own.
-        if driver_name not in self.drivers or driver_name == 'sql':
-            raise UserError(
-                f'Unknown driver, {driver_name}, for connection {name}')
-        return self.drivers[driver_name].getConnection(name, options)
+    def _connect(self, name, section, driver_name):
+        try:
+            if not driver_name:
+                raise UserError(f'No driver specified for connection {name}.')
+            # Zuul's database has a section of its own.
+            if driver_name not in self.drivers or driver_name == 'sql':
+                raise UserError(
+                    f'Unknown driver, {driver_name}, for connection {name}')
+            return self.drivers[driver_name].getConnection(
+                name, dict(section))
+        except Exception as error:
+            raise UserError(f'zuul.conf: {error}') from error
 
     def getSource(self, connection_name):
         """:return: the source of projects of a connection."""

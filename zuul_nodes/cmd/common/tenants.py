@@ -19,7 +19,6 @@ from zuul.zk.layout import LayoutStateStore
 from zuul.zk.locks import TENANT_LOCK_ROOT, SessionAwareReadLock, locked
 from zuul.zk.system import SYSTEM_ROOT, ZuulSystem
 
-from zuul_nodes.cmd.common.connections import Connections
 from zuul_nodes.cmd.common.readonly import (
     TIMEOUT,
     ReadOnlyZooKeeper,
@@ -30,19 +29,6 @@ from zuul_nodes.plugin.branchcaches import readBranches
 from zuul_nodes.suggestions import suggest
 
 SCHEDULER = 'Check that the scheduler is running'
-
-
-def connect(config):
-    """Configure the connections of zuul.conf without connecting.
-
-    :param ConfigParser config: zuul.conf
-    :return: :class:`Connections`.
-    :raises UserError: zuul.conf is invalid.
-    """
-    try:
-        return Connections(config)
-    except Exception as error:
-        raise UserError(f'zuul.conf: {error}') from error
 
 
 class NoKeys:
@@ -65,7 +51,7 @@ class Tenants:
     """Loads the layouts of tenants from ZooKeeper.
 
     :param ConfigParser config: zuul.conf
-    :param Connections connections: from :func:`connect`.
+    :param Connections connections: of zuul.conf.
     :param Waiting waiting: informed of each step.
     :ivar names: the names of all tenants; set by :meth:`open`.
     :ivar loaded: the names of the tenants that a scheduler has loaded.

@@ -50,9 +50,10 @@ def run(args):
         # Zuul logs every other error in the tenant's configuration.
         logging.basicConfig(handlers=[logging.NullHandler()])
     # Imports Zuul, which plugin.install() has checked.
-    from zuul_nodes.cmd.common.tenants import Tenants, connect
+    from zuul_nodes.cmd.common.connections import Connections
+    from zuul_nodes.cmd.common.tenants import Tenants
     waiting = Waiting(args.timeout)
-    tenants = Tenants(config, connect(config), waiting)
+    tenants = Tenants(config, Connections(config), waiting)
     overdue = None
     try:
         explained = waiting.runWork(lambda: explain(

@@ -67,7 +67,7 @@ def connections(monkeypatch):
     from zuul_nodes.drivers.fake import FakeDriver
     from zuul_nodes.testing import layout
     monkeypatch.setattr(
-        providers, 'connect',
+        providers, 'Connections',
         lambda config: layout.makeConnections(config, FakeDriver))
 
 

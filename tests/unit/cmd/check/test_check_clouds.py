@@ -31,7 +31,7 @@ def askFiles(tmp_path, monkeypatch):
 
     def run(driver_class, options, text):
         monkeypatch.setattr(
-            providers, 'connect',
+            providers, 'Connections',
             lambda config: makeConnections(config, driver_class))
         conf = tmp_path / 'zuul.conf'
         conf.write_text('\n'.join(

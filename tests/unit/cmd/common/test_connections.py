@@ -76,7 +76,7 @@ def test_drivers_that_zuul_does_not_know(options):
         makeZuuls(config)
     with pytest.raises(UserError) as ours:
         Connections(config)
-    assert str(ours.value) == str(zuuls.value)
+    assert str(ours.value) == f'zuul.conf: {zuuls.value}'
 
 
 def test_zuuls_drivers_are_found_one_by_one():

@@ -9,7 +9,8 @@ from zuul.zk import ZooKeeperClient
 from zuul.zk.branch_cache_common import BranchFlag, BranchInfo
 from zuul.zk.branch_cache_new import BranchCacheNew
 
-from zuul_nodes.cmd.common.tenants import Tenants, connect
+from zuul_nodes.cmd.common.connections import Connections
+from zuul_nodes.cmd.common.tenants import Tenants
 from zuul_nodes.cmd.common.waiting import Waiting
 from zuul_nodes.plugin.branchcaches import readBranches
 
@@ -24,7 +25,7 @@ CONNECTIONS = {
 @pytest.fixture
 def connections(zuul_conf, chroot):
     zuul_conf.read_dict(CONNECTIONS)
-    return connect(zuul_conf)
+    return Connections(zuul_conf)
 
 
 @pytest.fixture
