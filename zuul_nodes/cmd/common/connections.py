@@ -21,7 +21,9 @@ class Connections:
     """Has of Zuul's registry of connections what reading a layout takes.
 
     It loads the drivers that zuul.conf names, and those that Zuul does not
-    have, which may have connections without zuul.conf.
+    have, which may have connections without zuul.conf.  So a layout also gets
+    errors about attributes that only other drivers know.  They concern no
+    provider: its attributes are those of its own driver.
 
     :param ConfigParser config: zuul.conf
     :ivar dict drivers: name -> driver
