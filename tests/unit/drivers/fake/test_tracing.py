@@ -1,5 +1,6 @@
 """Traces of requests, compared with those of Zuul's own launcher."""
 
+import re
 import uuid
 
 from opentelemetry import trace
@@ -16,6 +17,7 @@ from zuul.zk.components import COMPONENT_REGISTRY
 from zuul.zk.layout import LayoutState
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures.docblocks import findBlocks
 from tests.fixtures.launcher import Started, makeProviders, makeRegistry
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.fake.layout import LAYOUT
@@ -125,8 +127,22 @@ def makeTree(spans, names):
 def test_request_has_the_span_tree_of_zuuls_launcher(trees):
     ours = trees(startOurs)
     assert ours == trees(startZuuls)
-    name, _, ((processing, _, nodes),) = ours
-    assert (name, processing) == ('NodesetRequest', 'NodesetRequestProcessing')
-    assert [(node, [child for child, _, _ in children])
-            for node, _, children in nodes] == 2 * [
-        ('ProviderNode', ['ProviderNodeCreate', 'ProviderNodeDelete'])]
+    name, _, (processing,) = ours
+    assert name == 'NodesetRequest'
+    assert list(outline(processing)) == [
+        'NodesetRequestProcessing', *2 * [
+            '  ProviderNode', '    ProviderNodeCreate',
+            '    ProviderNodeDelete']]
+    # As the reference shows it, for a request of one node.
+    block, = (block for block in findBlocks('reference/metrics.rst')
+              if block.language == 'text')
+    assert [re.match(r' *\S+', line)[0] for line in block.text.splitlines()
+            ] == list(dict.fromkeys(outline(processing)))
+
+
+def outline(tree, depth=0):
+    """:return: yields the names in a tree, indented."""
+    name, _, children = tree
+    yield 2 * depth * ' ' + name
+    for child in children:
+        yield from outline(child, depth + 1)
