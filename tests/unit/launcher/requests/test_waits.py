@@ -5,6 +5,7 @@ from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.racks import cloud, finish, isDone
 from zuul_nodes import waits
+from zuul_nodes.launcher.planner import Reason
 from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 pytestmark = pytest.mark.settings(reason_delay=0, reason_interval=0.02)
@@ -15,6 +16,12 @@ REASON = ('No provider has capacity for 1 big now. one: provider one has 1 '
 
 def read(launcher, tenant='tenant'):
     return waits.read(launcher.zk_client.client, tenant)
+
+
+def countWaits(launcher):
+    """:return: dict, reason -> the value of its gauge, without zeros."""
+    return {reason: number for reason in Reason
+            if (number := launcher.gauges.own[f'waiting.{reason}']())}
 
 
 def test_requests_of_a_line_have_their_places_and_the_reason(steps, racks):
@@ -29,6 +36,7 @@ def test_requests_of_a_line_have_their_places_and_the_reason(steps, racks):
     assert str(found[waiting[2].uuid]) == (
         '2 requests with the same needs are ahead. The first, '
         f'{waiting[0].uuid}, waits: {REASON}')
+    assert countWaits(steps) == {Reason.QUOTA: 3}
     finish(steps, running)
     steps.runUntil(lambda: waiting[0].uuid not in read(steps))
     assert read(steps)[waiting[1].uuid].ahead == 0
@@ -62,6 +70,7 @@ def test_request_whose_layout_is_not_read_yet(steps, racks, has_room):
         # None of them is ahead of the other as far as is known.
         assert [read(steps)[each.uuid] for each in requests] == [
             (UNREAD, 0, each.uuid) for each in requests]
+        assert countWaits(steps) == {Reason.UNREADABLE: 2}
     if has_room:
         steps.serve(requests[0])
         finish(steps, requests[0])
