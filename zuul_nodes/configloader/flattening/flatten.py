@@ -211,10 +211,11 @@ class Flattening:
                 f'for "nodes": {error}. It is set by the {origins}') from None
         for name in () if self._isCentral() else labels:
             if name not in self.layout.labels:
+                # The first words are those of Zuul's own message.
                 raise UnknownNameError(
-                    f'Label {quote(name)} of a node of the '
-                    f'{describe(self.provider_config)} is not attached: '
-                    f'this tenant does not have that label. '
+                    f'Label {quote(name)} is not attached to '
+                    f'{describe(self.provider_config)}, which has a node '
+                    f'with it: this tenant does not have that label. '
                     f'{suggest(name, self.layout.labels)}')
         if settings.get(ALL_NODE_LABELS):
             for name in names:

@@ -36,5 +36,5 @@ def test_label_of_a_node_in_a_list_of_ones_own_has_to_be_there():
     tenant = Tenant({(CONFIG, 'main', 'zuul.d/none.yaml'): '[]',
                      (NODES, 'main', 'zuul.d/desk.yaml'): SECTION + PROVIDER})
     error, = tenant.errors
-    assert '"fedora"' in error
+    assert 'Label "fedora" is not attached to provider "desk" (' in error
     assert 'this tenant does not have that label' in error
