@@ -121,12 +121,8 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
 
     def getImageImportJob(self, url, provider_image, image_name,
                           image_format, metadata, md5, sha256):
-        # The caller has verified that a snapshot is a snapshot of a node.
-        if url.startswith('arn:') and image_format != SNAPSHOT:
-            return None
         allowed.checkUrl(self.connection, url)
-        if url.startswith('s3:') and not sources.isVerified(
-                self, url, md5, sha256):
+        if not self._isVerified(url, image_format, md5, sha256):
             # The launcher downloads the artifact and verifies its checksum.
             return None
         return self.waits.limit(super().getImageImportJob(
@@ -137,6 +133,15 @@ class ImageEndpoint(awsendpoint.AwsProviderEndpoint):
                 reportGone, 'AWS', url,
                 functools.partial(sources.look, self, url), errors.isGone,
                 self.log))
+
+    def _isVerified(self, url, image_format, md5, sha256):
+        """:return: whether AWS may create an image of what a URL names."""
+        if image_format == SNAPSHOT:
+            # The caller has verified that it is a snapshot of a node.  It has
+            # no file to download, and no checksum.
+            return True
+        return url.startswith('s3:') and sources.isVerified(
+            self, url, md5, sha256)
 
     def downloadUrl(self, url, path):
         allowed.checkUrl(self.connection, url)

@@ -303,11 +303,13 @@ class TestSourcesThatAreGone:
             site.provider.downloadUrl(url, str(tmp_path / 'file'))
         assert isGone([ValueError('No web server'), info.value])
 
-    def test_snapshot(self, site):
+    @pytest.mark.parametrize('url', [
+        'arn:aws:ec2:us-east-1:1:snapshot/snap-0123456789',
+        f's3://{ARTIFACTS}/snap-0123456789'])
+    def test_snapshot_is_imported_because_it_has_no_file_to_download(
+            self, site, url):
         with pytest.raises(GoneError, match='snap-0123456789'):
-            importImage(
-                site, 'arn:aws:ec2:us-east-1:1:snapshot/snap-0123456789',
-                format='snapshot')
+            importImage(site, url, format='snapshot', checksums=(None, None))
 
     def test_what_can_not_be_looked_at_may_be_there(self, site, aws):
         aws.denied.add(f'/{ARTIFACTS}/disk.raw')
