@@ -24,6 +24,9 @@ from zuul_nodes import plugin
 from zuul_nodes.launcher import Launcher
 from zuul_nodes.quickstart import loopback
 
+# Seconds; no test takes so long.
+NEVER = 3600
+
 
 class TestLauncher(Launcher):
     """Our launcher, with the lock by which Zuul's tests hold it up."""
@@ -76,6 +79,13 @@ class TestLauncher(Launcher):
 
     def work(self, key):
         self._test_lock.during(super().work)(key)
+
+    def _takeOver(self, lead):
+        # A test that holds up the events of this cache has replaced this
+        # method, for nobody is to wait for them.  Ours has no such queue: what
+        # a launcher writes is in its cache without an event.
+        vars(self.api.nodes_cache).pop('waitForSync', None)
+        return super()._takeOver(lead)
 
 
 class WorkLock:
@@ -136,6 +146,8 @@ def wrapSetupConfig(setup, ansible_root):
         # The tests make their launchers themselves.
         config.set('launcher', 'embedded', 'false')
         config.set('executor', 'ansible_root', ansible_root)
+        # The tests count builds, and Zuul's launcher requests none by itself.
+        config.set('launcher', 'image_settle_time', str(NEVER))
         return config
     return wrapper
 
