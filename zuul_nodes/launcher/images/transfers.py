@@ -345,7 +345,9 @@ class ArtifactJob:
     def _unpack(self, path, disk_space):
         """Decompress and verify a file."""
         check, checksums = self.uploads.check, self.checksums
-        if self.artifact.format.lower().endswith(imagefiles.COMPRESSED):
+        # A record that Zuul's own launcher accepts may have no format.
+        image_format = self.artifact.format or ''
+        if image_format.lower().endswith(imagefiles.COMPRESSED):
             # The checksum may be that of the compressed file, or otherwise
             # that of its content.
             with contextlib.suppress(artifacts.WrongArtifactError):

@@ -600,6 +600,13 @@ def test_a_compressed_artifact(
     waitFor(lambda: not list(tmp_path.iterdir()))
 
 
+def test_an_artifact_whose_record_has_no_format_is_uploaded(
+        launcher, rack, addArtifact):
+    upload(launcher, addArtifact(format=None))
+    launcher.waitForUploads('ready')
+    assert list(rack.images.values()) == [IMAGE]
+
+
 @pytest.mark.parametrize('data', [b'', gzip.compress(b'', mtime=0)])
 @pytest.mark.parametrize('sha256', [None, hashlib.sha256(b'').hexdigest()])
 def test_nothing_is_no_image(
