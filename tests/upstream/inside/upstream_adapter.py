@@ -16,6 +16,7 @@ import importlib
 import json
 import os
 import threading
+import types
 
 import fixtures
 import pytest
@@ -26,6 +27,16 @@ from zuul_nodes.quickstart import loopback
 
 # Seconds; no test takes so long.
 NEVER = 3600
+
+
+class Unheard:
+    """In place of an event for which nothing waits."""
+
+    def set(self):
+        pass
+
+    def isSet(self):
+        return False
 
 
 class TestLauncher(Launcher):
@@ -40,6 +51,7 @@ class TestLauncher(Launcher):
         # Zuul has another one for a turn of its main loop.
         self._test_lock = self._run_lock = WorkLock()
         super().__init__(*args, **kwargs)
+        self._provider_quota_cache = {}
         submit = self.pools.submit
         self.pools.submit = (
             lambda endpoint, function, done, description, delay=0: submit(
@@ -47,6 +59,10 @@ class TestLauncher(Launcher):
                 self._test_lock.during(done), description, delay))
 
     # By the names that Zuul's launcher has for them.
+
+    # A thread of Zuul's sleeps until one of these is set; ours need no such
+    # thing.
+    wake_event = layout_updated_event = upload_deleted_event = Unheard()
 
     @property
     def local_layout_state(self):
@@ -64,6 +80,23 @@ class TestLauncher(Launcher):
     def image_upload_registry(self):
         return self.image_records.uploads
 
+    @property
+    def cleanup_worker(self):
+        return types.SimpleNamespace(_run=self._cleanUp)
+
+    def _getProvider(self, tenant_name, provider_name):
+        return next(provider for provider in self.tenant_providers[tenant_name]
+                    if provider.name == provider_name)
+
+    def getImageExternalId(self, node, provider):
+        return self.node_images.getExternalId(node, provider)
+
+    def checkOldImages(self):
+        self.image_schedule.checkSoon()
+
+    def _runStats(self):
+        self.gauges.report()
+
     # What the tests do with it
 
     def start(self):
@@ -72,6 +105,14 @@ class TestLauncher(Launcher):
             # What Zuul's tests have of a cloud can not tell what is in it.
             self.endpoint_reconciler.cleanup.run = lambda *args: None
         super().start()
+
+    def _cleanUp(self):
+        with contextlib.suppress(AttributeError):
+            del self.endpoint_reconciler.cleanup.run
+        for endpoint in self.endpoints.get().values():
+            # The tests' cloud does not know this request.
+            endpoint._listImportSnapshotTasks = list
+            self.endpoint_reconciler.cleanUp(endpoint)
 
     def stop(self):
         TestLauncher.running.discard(self)
