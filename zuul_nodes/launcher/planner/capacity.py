@@ -9,6 +9,7 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
+    Mapping,
     Sequence,
 )
 import functools
@@ -42,6 +43,7 @@ from zuul_nodes.launcher.planner.readynodes import (
 )
 from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.reservations import (
+    Cap,
     Rank,
     Reservation,
     Reservations,
@@ -106,6 +108,17 @@ class Shortage(NamedTuple):
             return Reason.BEHIND
         return {'label': Reason.MAX_NODES, 'tenant': Reason.TENANT_LIMIT}.get(
             self.account.kind, Reason.QUOTA)
+
+    def getCap(self, quota: Mapping[str, float]) -> Cap:
+        """
+        :param quota: resource -> amount that a request needs at the provider.
+        """
+        # A tenant's nodes may end anywhere.
+        if self.account.is_tenants:
+            return Cap(self.account.width, 0)
+        free = max(0, self.limit - self.used - self.reserved)
+        needed = quota.get(self.resource) or free or 1
+        return Cap(self.account.width, min(1, free / needed))
 
     def __str__(self) -> str:
         text = (f'{self.account} has {self.limit} {self.resource}, '
@@ -460,9 +473,10 @@ class Capacity:
             if provider is None:
                 continue
             charges = collections.Counter({
-                (account, resource): amount for account
+                (account, resource): kept for account
                 in self.limits.getProviderAccounts(provider)
-                for resource, amount in each.quota.items()})
+                for resource, amount in each.quota.items()
+                if (kept := each.cap.getKept(amount, account.width))})
             if not isGiven(provider.driver):
                 charges.update(getLabelKey(each.tenant, label_name)
                                for label_name in each.labels)

@@ -45,9 +45,17 @@ class Account(NamedTuple):
         """Whether a tenant has it, at whichever providers."""
         return self.kind in ('label', 'tenant')
 
+    @property
+    def width(self) -> int:
+        return WIDTHS[self.kind]
+
     def __str__(self) -> str:
         return f'{self.kind} {getShortName(self.name)}'
 
+
+# From the narrowest kind of account to the widest.  What a node uses of one
+# account of a provider, it uses of the wider ones, too.
+WIDTHS = {'label': 0, 'tenant': 0, 'provider': 1, 'section': 2, 'endpoint': 3}
 
 # What is limited: the account, and the name of a resource.
 Key: TypeAlias = tuple[Account, str]

@@ -61,7 +61,11 @@ from zuul_nodes.launcher.planner.requestqueue import (
     RequestQueue,
     getRank,
 )
-from zuul_nodes.launcher.planner.reservations import Rank, Reservation
+from zuul_nodes.launcher.planner.reservations import (
+    UNCAPPED,
+    Rank,
+    Reservation,
+)
 from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
 from zuul_nodes.launcher.planner.statuses import getPaused, getStatus
 from zuul_nodes.launcher.planner.surroundings import Surroundings
@@ -602,19 +606,24 @@ class Planner:
         """
         rank = line.head
         former = self.capacity.reservations.by_request.get(rank[-1], ())
-        capped = line.getCapped()
-        reserved_for = rank, capped, self.capacity.holds_changed
-        if line.reserved_for != reserved_for or line.reserved != former:
-            names = None
-        elif former:
-            return
-        # The first request of the line waits where the former one did, so
-        # that the capacity that is kept there is not lost.
+        shortages = line.getShortages()
+        reserved_for = (rank, {name: shortage.account.width for name, shortage
+                               in shortages.items()},
+                        self.capacity.holds_changed)
+        is_same = (line.reserved_for == reserved_for
+                   and line.reserved == former)
+        chosen: Iterable[Reservation] = former
+        if not (is_same and former):
+            # The first request of the line waits where the former one did, so
+            # that the capacity that is kept there is not lost.
+            chosen = line.options.reserve(
+                view, {each.provider for each in former or line.reserved},
+                names if is_same else None)
+        # Keep no capacity that the request cannot use yet.
         line.reserved = tuple(
-            # Keep no capacity that the request cannot use yet.
-            each._replace(quota={}) if each.provider in capped else each
-            for each in line.options.reserve(view, {
-                each.provider for each in former or line.reserved}, names))
+            each._replace(cap=shortages[each.provider].getCap(each.quota)
+                          if each.provider in shortages else UNCAPPED)
+            for each in chosen)
         line.reserved_for = reserved_for
         if line.reserved != former:
             self.capacity.unreserve(rank[-1])

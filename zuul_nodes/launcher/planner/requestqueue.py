@@ -15,7 +15,7 @@ from zuul.model import NodesetRequest
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import Blocker, Capacity, Shortage
-from zuul_nodes.launcher.planner.limits import Key
+from zuul_nodes.launcher.planner.limits import WIDTHS, Key
 from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.reasons import Reason
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
@@ -36,8 +36,8 @@ class Line:
     :ivar tried: the rank of the request that could not be served the last
         time; None at the beginning.
     :ivar reserved_for: the rank for which the reservations were chosen, and
-        what :meth:`getCapped` and :attr:`.Capacity.holds_changed` were then;
-        None if the choice is outdated.
+        widths of :meth:`getShortages` and :attr:`.Capacity.holds_changed`
+        were then; None if the choice is outdated.
     :ivar reserved: the last reservations, of class Reservation.
     :ivar blockers: name of a provider -> why it cannot serve the first
         request; :meth:`RequestQueue.setBlockers` changes it.
@@ -48,7 +48,7 @@ class Line:
         self.options = options
         self.ranks: list[Rank] = []
         self.tried: Rank | None = None
-        self.reserved_for: tuple[Rank, set[str], int] | None = None
+        self.reserved_for: tuple[Rank, dict[str, int], int] | None = None
         self.reserved: tuple[Reservation, ...] = ()
         self.blockers: dict[str, Blocker] = {}
 
@@ -65,12 +65,12 @@ class Line:
             self.reserved_for = None
         self.options = options
 
-    def getCapped(self) -> set[str]:
-        """:return: set of the names of providers where the tenant has all
-            that it may have, by its limits or by ``max-nodes`` of a label."""
-        return {name for name, blocker in self.blockers.items()
+    def getShortages(self) -> dict[str, Shortage]:
+        """:return: name of a provider -> what the first request lacks there
+            that is limited more narrowly than at its endpoint."""
+        return {name: blocker for name, blocker in self.blockers.items()
                 if isinstance(blocker, Shortage)
-                and blocker.account.is_tenants}
+                and blocker.account.width < WIDTHS['endpoint']}
 
     def mayBeServed(self, name: str, capacity: Capacity) -> bool:
         """

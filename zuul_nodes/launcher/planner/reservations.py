@@ -8,13 +8,44 @@ import bisect
 import collections
 from collections.abc import Iterable
 import itertools
+import math
 from typing import Any, NamedTuple, TypeAlias
 
-from zuul_nodes.launcher.planner.limits import Charges, Key
+from zuul_nodes.launcher.planner.limits import (
+    ROUNDING,
+    WIDTHS,
+    Charges,
+    Key,
+)
 
 # What requests are served in order of, the least first: numbers, and at the
 # end the request's uuid.
 Rank: TypeAlias = tuple[Any, ...]
+
+
+class Cap(NamedTuple):
+    """A limit that a request waits for.
+
+    :ivar width: of the account, see :data:`.limits.WIDTHS`.
+    :ivar share: part of the request's quota that there is below the limit.
+        The rest comes back with nodes that end, also to wider accounts.
+    """
+    width: int
+    share: float
+
+    def getKept(self, amount: float, width: int) -> float:
+        """
+        :param amount: that the request needs.
+        :param width: of an account.
+        :return: the amount to keep in the account.
+        """
+        if width <= self.width:
+            return amount
+        # Rounded up, as most resources are whole things.
+        return min(amount, math.ceil(amount * self.share - ROUNDING))
+
+
+UNCAPPED = Cap(max(WIDTHS.values()), 0)
 
 
 class Reservation(NamedTuple):
@@ -27,6 +58,7 @@ class Reservation(NamedTuple):
         labels.
     :ivar made: whether the request needs new nodes only, because it validates
         an image.
+    :ivar cap: limit that the request waits for at the provider.
     """
     provider: str
     rank: Rank
@@ -34,6 +66,7 @@ class Reservation(NamedTuple):
     tenant: str
     quota: dict[str, float]
     made: bool = False
+    cap: Cap = UNCAPPED
 
 
 class Reservations:

@@ -378,16 +378,20 @@ TestPlanning = Planning.TestCase
 
 @settings(max_examples=countExamples(500), deadline=None)
 @given(providers=st.integers(1, 4), size=st.integers(3, 8),
-       need=st.integers(2, 8), chance=st.randoms(use_true_random=False))
-def test_nobody_is_overtaken_for_ever(providers, size, need, chance):
+       need=st.integers(2, 8), missing=st.none() | st.integers(0, 8),
+       chance=st.randoms(use_true_random=False))
+def test_nobody_is_overtaken_for_ever(providers, size, need, missing, chance):
     """When all that run have ended, a large request has its nodes, however
     many small ones there are, whatever is looked at anew, and though
-    somebody ahead waits for something else."""
+    somebody ahead waits for something else.  The providers may share an
+    endpoint that has less than their limits together."""
     names = [f'p{number}' for number in range(providers)]
+    endpoint = None if missing is None else Endpoint('region', {
+        'instances': max(size, size * providers - missing)})
     world = World(*(
         Provider(name, 'small', Label('rare', max_nodes=1),
-                 limits={'instances': size}) for name in names),
-        shuffle=chance.shuffle)
+                 limits={'instances': size}, endpoint=endpoint)
+        for name in names), shuffle=chance.shuffle)
     world.request('rare', age=999)
     running = [world.request('small', _relative_priority=2)[0]
                for _ in range(size * providers - 1)]

@@ -248,7 +248,7 @@ def test_reservation_moves_when_new_layout_has_no_such_provider():
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
     region = Endpoint('region', {'instances': 3})
-    world.setProviders(smallProvider(endpoint=region), Provider(
+    world.setProviders(Provider('a', bigLabel(), endpoint=region), Provider(
         'c', 'small', endpoint=region))
     assert isinstance(world.request('small')[1], Wait)
     world.setProviders(Provider('b', bigLabel(), limits={'instances': 3}))

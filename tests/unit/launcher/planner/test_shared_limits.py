@@ -11,13 +11,14 @@ from tests.fixtures.planning import (
     getReservations,
     smallProvider,
 )
+from zuul_nodes.launcher.planner.limits import WIDTHS
 from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
     Wait,
 )
 from zuul_nodes.launcher.planner.requestqueue import getRank
-from zuul_nodes.launcher.planner.reservations import Reservation
+from zuul_nodes.launcher.planner.reservations import Cap, Reservation
 
 
 @pytest.mark.parametrize('shared', [
@@ -32,6 +33,45 @@ def test_node_deleted_at_another_provider_frees_shared_limit(shared):
     assert 'has 1 instances, 1 in use, 1 needed' in wait.reason
     world.finish(done)
     assert world.woken == [request.uuid]
+
+
+@pytest.mark.parametrize('narrow', [
+    {'limits': {'instances': 2}},
+    {'section': {'name': 'site/rack', 'limits': {'instances': 2}}}])
+def test_request_that_waits_for_a_limit_keeps_nothing_of_a_wider_one(narrow):
+    """What it lacks there comes back with the nodes that it waits for."""
+    endpoint = Endpoint('region', {'instances': 3})
+    world = World(Provider('a', 'big', endpoint=endpoint, **narrow),
+                  Provider('b', 'small', endpoint=endpoint))
+    done, _ = world.fill(2, 'big')
+    request, wait = world.request('big')
+    assert 'has 2 instances, 2 in use, 1 needed' in wait.reason
+    world.fill(1, 'small')
+    _, wait = world.request('small')
+    assert 'endpoint region has 3 instances, 3 in use' in wait.reason
+    world.finish(done)
+    assert world.woken == [request.uuid]
+
+
+def test_large_request_keeps_of_a_wider_limit_what_it_needs_besides():
+    endpoint = Endpoint('region', {'instances': 5})
+    world = World(
+        Provider('a', 'big', endpoint=endpoint, limits={'instances': 3}),
+        Provider('b', 'small', endpoint=endpoint))
+    first, second = world.fill(2, 'big')
+    request, _ = world.request(*['big'] * 3)
+    # Of three, one fits already, and two come back.
+    world.fill(2, 'small')
+    _, wait = world.request('small')
+    assert '1 kept for request' in wait.reason
+    # Nobody gets what comes back first.
+    world.finish(first)
+    assert world.woken == []
+    world.finish(second)
+    assert world.woken == [request.uuid]
+    grant, = world.serve()
+    assert len(grant.slots) == 3
+    assert isinstance(world.request('small')[1], Wait)
 
 
 def test_max_nodes_of_a_label_count_for_each_tenant():
@@ -124,7 +164,8 @@ def test_waiting_request_has_a_reservation_until_it_is_granted():
     small, = world.fill(1, 'small')
     request, _ = world.request('big')
     assert getReservations(world.planner) == {request.uuid: (Reservation(
-        'a', getRank(request), ('big',), 'tenant', {'instances': 3}),)}
+        'a', getRank(request), ('big',), 'tenant', {'instances': 3},
+        cap=Cap(WIDTHS['provider'], 2 / 3)),)}
     world.finish(small)
     assert getReservations(world.planner) == {}
     world.serve()
