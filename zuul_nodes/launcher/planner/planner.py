@@ -656,9 +656,8 @@ class Planner:
                 if options is not line.options:
                     self._replace(line, options, totals)
             for name, change in limited.items():
-                if (name in line.options.names
-                        and line.isShortOf(change.freed, name)
-                        and line.mayBeServed(name, self.capacity)):
+                if name in line.options.names and line.mayBeServed(
+                        name, self.capacity, change.freed):
                     self.news.lines[line].add(name)
 
     def _reconsider(self, lines: Iterable[Line],

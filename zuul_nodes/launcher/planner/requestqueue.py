@@ -72,38 +72,31 @@ class Line:
                 if isinstance(blocker, Shortage)
                 and blocker.account.width < WIDTHS['endpoint']}
 
-    def mayBeServed(self, name: str, capacity: Capacity) -> bool:
+    def mayBeServed(self, name: str, capacity: Capacity,
+                    keys: Container[Key] | None = None) -> bool:
         """
         :param name: of a provider that had not enough for the first.
+        :param keys: of which there is more there now, if nothing else has
+            changed.
         :return: whether to try the provider once more.
         """
         blocker = self.blockers.get(name)
         # Of a mixture, not all is noted that there was not enough of.
         if self.options.mix or not isinstance(blocker, Shortage):
             return True
+        # Who has reserved it may be unable to use it, for other reasons.
+        if self.reserved and any(
+                each.provider == name for each in self.reserved):
+            return True
+        if keys is not None and blocker.key not in keys:
+            return False
         provider = capacity.scope.by_tenant.get(
             self.needs.tenant_name, {}).get(name)
         if provider is None:
             return True
         if self.reserved:
-            # Who has reserved it may be unable to use it, for other reasons.
-            if any(each.provider == name for each in self.reserved):
-                return True
-        else:
-            return capacity.mayEnd(blocker, provider)
-        return not capacity.isStill(blocker, provider, self.head)
-
-    def isShortOf(self, keys: Container[Key], name: str) -> bool:
-        """
-        :param keys: of which there is more at a provider now.
-        :param name: of the provider, of which only limits have changed.
-        :return: whether the first request may lack one of them; false if it
-            lacks another one, and still does.
-        """
-        blocker = self.blockers.get(name)
-        return (not isinstance(blocker, Shortage) or blocker.key in keys
-                or bool(self.options.mix)
-                or any(each.provider == name for each in self.reserved))
+            return not capacity.isStill(blocker, provider, self.head)
+        return capacity.mayEnd(blocker, provider)
 
     def getReason(self, rank: Rank) -> str:
         """:return: for people, for what a request in it waits."""
