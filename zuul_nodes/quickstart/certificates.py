@@ -17,6 +17,11 @@ from cryptography.x509.oid import NameOID
 
 VALIDITY = datetime.timedelta(days=3650)
 RENEW_BEFORE = datetime.timedelta(days=30)
+# The authority signs certificates, and nothing else.
+CA_USAGE = x509.KeyUsage(
+    key_cert_sign=True, digital_signature=False, content_commitment=False,
+    key_encipherment=False, data_encipherment=False, key_agreement=False,
+    crl_sign=False, encipher_only=False, decipher_only=False)
 
 
 class Certificates:
@@ -48,6 +53,9 @@ class Certificates:
                     (self.server_pem, self.server_pem)):
                 cert = x509.load_pem_x509_certificate(cert_file.read_bytes())
                 cert.verify_directly_issued_by(ca)
+                # Those of former releases have none.
+                cert.extensions.get_extension_for_class(
+                    x509.AuthorityKeyIdentifier)
                 key = serialization.load_pem_private_key(
                     key_file.read_bytes(), None)
                 if (cert.not_valid_after_utc < soon
@@ -62,9 +70,13 @@ class Certificates:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         ca_key = _newKey()
         ca_name = _name('zuul-nodes quickstart CA')
+        # Since 3.13, Python insists on all that RFC 5280 asks for.
+        key_id = x509.SubjectKeyIdentifier.from_public_key(
+            ca_key.public_key())
         ca_cert = _builder(ca_name, ca_name, ca_key).add_extension(
             x509.BasicConstraints(ca=True, path_length=0), critical=True,
-        ).sign(ca_key, hashes.SHA256())
+        ).add_extension(CA_USAGE, critical=True).add_extension(
+            key_id, critical=False).sign(ca_key, hashes.SHA256())
 
         def issue(common_name):
             key = _newKey()
@@ -72,7 +84,10 @@ class Certificates:
                 x509.IPAddress(ipaddress.ip_address('127.0.0.1')),
                 x509.DNSName('localhost')])
             cert = _builder(_name(common_name), ca_name, key).add_extension(
-                names, critical=False).sign(ca_key, hashes.SHA256())
+                names, critical=False).add_extension(
+                    x509.AuthorityKeyIdentifier
+                    .from_issuer_subject_key_identifier(key_id),
+                    critical=False).sign(ca_key, hashes.SHA256())
             return _certPem(cert), _keyPem(key)
 
         client_cert, client_key = issue('client')

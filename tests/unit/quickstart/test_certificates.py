@@ -4,6 +4,7 @@ import ssl
 import stat
 import threading
 
+from cryptography import x509
 import pytest
 
 from zuul_nodes.quickstart import certificates
@@ -17,6 +18,8 @@ def handshake(certs, client_context):
         ssl.Purpose.CLIENT_AUTH, cafile=certs.ca)
     server_context.load_cert_chain(certs.server_pem)
     server_context.verify_mode = ssl.CERT_REQUIRED
+    # As Python does by itself since 3.13.
+    server_context.verify_flags |= ssl.VERIFY_X509_STRICT
     with socket.create_server(('127.0.0.1', 0)) as listener:
         def serve():
             sock, _ = listener.accept()
@@ -39,6 +42,7 @@ def handshake(certs, client_context):
 def test_client_and_server_accept_each_other(tmp_path):
     certs = Certificates(tmp_path)
     context = ssl.create_default_context(cafile=certs.ca)
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
     context.load_cert_chain(certs.client_cert, certs.client_key)
     assert handshake(certs, context) == b'welcome'
 
@@ -69,6 +73,14 @@ def test_made_again_if_not_readable(tmp_path, name):
     path.write_text('nonsense')
     Certificates(tmp_path)
     assert path.read_text().startswith('-----BEGIN')
+
+
+def test_made_again_if_a_former_release_has_made_them(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(x509.CertificateBuilder, 'add_extension',
+                      lambda builder, *args, **kwargs: builder)
+        first = Certificates(tmp_path).ca.read_bytes()
+    assert Certificates(tmp_path).ca.read_bytes() != first
 
 
 def test_made_again_if_about_to_expire(tmp_path, monkeypatch):
