@@ -20,7 +20,9 @@ def toRecord(node):
     :return: a dict with what the functions of this module need.
     """
     return {
-        'provider': node.provider, 'connection_name': node.connection_name,
+        'uuid': node.uuid, 'main_node_id': node.main_node_id,
+        'tenant_name': node.tenant_name, 'provider': node.provider,
+        'connection_name': node.connection_name,
         'endpoint_name': node.endpoint_name, 'label': node.label,
         'state': node.state, 'request_id': node.request_id,
         'subnodes': node.subnodes,
@@ -91,6 +93,18 @@ def sumUpTenants(nodes):
         for resource, amount in (host['quota'] or {}).items():
             used[name][resource] += amount / slots
     return used
+
+
+def describeTenant(used, limits):
+    """
+    :param used: resource -> how much of it a tenant uses.
+    :param limits: resource -> how much of it the tenant may use.
+    :return: dict, resource, sorted -> a dict of how much of it is ``used``,
+        and the ``limit``, or None.
+    """
+    return {resource: {'used': used.get(resource, 0),
+                       'limit': limits.get(resource)}
+            for resource in sorted({*used, *limits})}
 
 
 def getAccount(connection_name, limit):

@@ -6,12 +6,14 @@ import zlib
 from kazoo.exceptions import NoNodeError
 from zuul.zk.sharding import BufferedShardReader
 
-from zuul_nodes import zkrecords
+from zuul_nodes import readytimes, zkrecords
 
 # ``zuul.zk.layout`` has the same path; its import takes commands long.
 TENANTS = '/zuul/tenant'
 # What is between the name of a driver and the content of a record.
 DRIVER_END = b'\0'
+# In the configuration of a label, as zuul_nodes.drivers has it.
+OWN = 'zuul_nodes'
 
 
 def getNames(client, tenant_name):
@@ -52,6 +54,20 @@ def readAll(client):
         for name in sorted(getNames(client, tenant_name)):
             if record := read(client, tenant_name, name):
                 yield record
+
+
+def getMinReady(config, now):
+    """
+    :param dict config: of a label, in the configuration of a provider.
+    :param now: in seconds since the epoch.
+    :return: a dict: ``min_ready``, how many of its nodes the launcher keeps
+        ready now, and ``min_ready_times``, when it keeps another number (as of
+        :func:`.readytimes.describe`).
+    """
+    number = config.get('min-ready')
+    entries = config.get(OWN, {}).get(readytimes.MIN_READY_TIMES)
+    return {'min_ready': readytimes.getNumber(number, entries, now),
+            'min_ready_times': readytimes.describe(number, entries)}
 
 
 def _getRoot(tenant_name):

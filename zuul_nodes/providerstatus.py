@@ -92,4 +92,17 @@ def read(client: KazooClient, canonical_name: str) -> dict[str, Any] | None:
     now = time.time()
     status['pauses'] = [
         each for each in status['pauses'] if each['until'] > now]
+    for limit in status['limits']:
+        # Launchers of the previous release record nothing reserved.
+        limit.setdefault('reserved', 0)
     return status
+
+
+def getFree(limit: dict[str, Any], used: float) -> float:
+    """
+    :param limit: of a record.
+    :param used: how much of it nodes of Zuul use.
+    :return: what is left; more may be in use if the limit was lowered.
+    """
+    return max(0, limit['limit'] - used - limit['foreign']
+               - limit['reserved'])

@@ -70,6 +70,11 @@ class ReadyTime(NamedTuple):
             for days in range(3) for minutes in (self.begin, self.end))
             if moment > now)
 
+    def __str__(self) -> str:
+        return (f'{self.number} on {_formatDays(self.days)} '
+                f'{_formatTime(self.begin)}-{_formatTime(self.end)} '
+                f'{self.zone.key}')
+
     def _getMoment(self, day: datetime.date, minutes: int) -> float:
         return datetime.datetime.combine(
             day + datetime.timedelta(minutes // _MINUTES),
@@ -96,6 +101,18 @@ def getNext(entries: Any, now: float) -> float | None:
     """
     return min((each.getNext(now) for each in _getTimes(entries)),
                default=None)
+
+
+def describe(number: int | None, entries: Any) -> str | None:
+    """
+    :param number: as of :func:`getNumber`.
+    :param entries: the same.
+    :return: the times, for people: for example "10 on mon-fri 07:00-19:00
+        Europe/Berlin, otherwise 1".  None if there are none.
+    """
+    times = _getTimes(entries)
+    return ', '.join(
+        [*map(str, times), f'otherwise {number or 0}']) if times else None
 
 
 def isAnyReady(number: int | None, entries: Any) -> bool:
@@ -165,6 +182,22 @@ def _parseTime(entry: dict[str, Any], name: str) -> int:
                          f'"{name}"')
     hours, minutes = value.split(':')
     return 60 * int(hours) + int(minutes)
+
+
+def _formatTime(minutes: int) -> str:
+    return '{:02}:{:02}'.format(*divmod(minutes, 60))
+
+
+def _formatDays(days: frozenset[int]) -> str:
+    runs: list[list[int]] = []
+    for day in sorted(days):
+        if runs and runs[-1][-1] == day - 1:
+            runs[-1].append(day)
+        else:
+            runs.append([day])
+    # Of a run of one day, the first is the last.
+    return ','.join('-'.join(dict.fromkeys((DAYS[run[0]], DAYS[run[-1]])))
+                    for run in runs)
 
 
 def _getZone(name: Any) -> zoneinfo.ZoneInfo:

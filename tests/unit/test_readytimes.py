@@ -107,6 +107,17 @@ def test_time_of_an_unknown_zone_is_left_out():
     assert getMinReady(label, at('2026-11-27 12:00')) == 1
 
 
+@pytest.mark.parametrize('days, expected', [
+    (['fri', 'tue', 'mon', 'wed', 'thu'], 'mon-fri'), (['sat'], 'sat'),
+    (['mon', 'wed', 'sat', 'sun'], 'mon,wed,sat-sun')])
+def test_times_are_told_in_short(days, expected):
+    assert readytimes.describe(1, [{**WORK, 'days': days}]) == (
+        f'10 on {expected} 07:00-19:00 Europe/Berlin, otherwise 1')
+    assert readytimes.describe(None, [WORK, NIGHT]).endswith(
+        ', 5 on sat 22:00-02:00 UTC, otherwise 0')
+    assert readytimes.describe(1, None) is None
+
+
 @pytest.mark.parametrize('change, message', [
     ({'days': ['monday']}, 'expected a list of mon, tue'),
     ({'days': []}, 'expected a list of mon, tue'),

@@ -4,11 +4,15 @@ import collections
 
 from zuul_nodes import nodeusage, requestlist, zuulconf
 from zuul_nodes.canonicalnames import getShortName
-from zuul_nodes.cmd.common import output
+from zuul_nodes.cmd.common import limitlines, output
 
 DESCRIPTION = '''\
 List the labels of all tenants: the providers that offer each of them, how many
 nodes there are in which state, and how many nodes requests wait for.
+
+Below the list are the times at which another number of nodes of a label is
+kept ready (min-ready-times), and what the tenants use of the limits that
+zuul.conf sets for them, at all providers.
 
 Waiting requests may get the nodes from any provider of the label, so their
 number is in its first row.  A label that requests wait for and that no
@@ -38,9 +42,9 @@ def run(args):
     if args.format == 'json':
         print(output.formatJSON(labels))
     else:
-        print(output.formatTable(
+        print('\n'.join([output.formatTable(
             COLUMNS, [row for each in labels for row in getRows(each)],
-            WIDTHS))
+            WIDTHS), *getTimes(labels), *limitlines.format(labels)]))
     return 0
 
 
@@ -52,8 +56,9 @@ def readLabels(client, tenant=None):
     """
     from zuul_nodes.cmd.common import offers, zkobjects
     labels = {}
-    counts = nodeusage.countNodes(zkobjects.readAll(
-        client, offers.NODES, ['assignment']))
+    nodes = zkobjects.readAll(client, offers.NODES, ['assignment'])
+    counts = nodeusage.countNodes(nodes)
+    limits = limitlines.read(client, nodes)
     for provider in offers.readProviders(client).values():
         for name, offer in provider['labels'].items():
             if tenant not in (None, *offer['tenants']):
@@ -63,12 +68,17 @@ def readLabels(client, tenant=None):
             label['providers'].append({
                 'provider': provider['name'], 'tenants': offer['tenants'],
                 'min_ready': offer['min_ready'],
+                'min_ready_times': offer['min_ready_times'],
                 'max_nodes': offer['max_nodes'],
                 **counts[provider['name'], name]})
     _addWaiting(labels, [
         request for request in zkobjects.readAll(client, requestlist.REQUESTS)
         if request['state'] == requestlist.WAITING
         and tenant in (None, request['tenant_name'])])
+    for label in labels.values():
+        label['tenant_limits'] = limitlines.choose(limits, {
+            name for each in label['providers'] for name in each['tenants']
+            if tenant in (None, name)})
     return [label for _, label in sorted(
         labels.items(), key=lambda item: (item[0][0], item[0][1] or ''))]
 
@@ -91,6 +101,20 @@ def _addWaiting(labels, requests):
         label = offered.get((tenant_name, name)) or labels.setdefault(
             (name, None), _makeLabel(name, None, []))
         label['waiting'] += number
+
+
+def getTimes(labels):
+    """:return: yields a line for each label that has other numbers of ready
+        nodes at some times, with the providers where they are the same."""
+    for label in labels:
+        names = collections.defaultdict(list)
+        for offer in label['providers']:
+            if offer['min_ready_times']:
+                names[offer['min_ready_times']].append(
+                    getShortName(offer['provider']))
+        for times, providers in names.items():
+            yield (f'Min-ready of {label["label"]} at '
+                   f'{", ".join(providers)}: {times}')
 
 
 def isWanted(label, args):

@@ -2,13 +2,14 @@
 
 import collections
 
-from zuul_nodes import nodeusage, requestlist, zuulconf
+from zuul_nodes import nodeusage, requestlist, tenantlimits, zuulconf
 from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
 List the tenants: how many nodes their requests wait for and have, what these
 use at all providers together, and how much the tenant may use
-("tenant_limits" in "[launcher]" of zuul.conf).
+("tenant_limits" in "[launcher]" of zuul.conf).  The launcher that plans
+records these limits.
 
 Ready nodes without a request belong to no tenant.
 
@@ -27,10 +28,8 @@ def addArguments(parser):
 
 def run(args):
     from zuul_nodes.cmd.common.readonly import connected
-    config = zuulconf.read(args.config)
-    getLimits = _readLimits(config)
-    with connected(config) as zookeeper:
-        tenants = readTenants(zookeeper.client, getLimits)
+    with connected(zuulconf.read(args.config)) as zookeeper:
+        tenants = readTenants(zookeeper.client)
     tenants = [each for each in tenants
                if args.tenant in (None, each['tenant'])]
     if args.format == 'json':
@@ -42,28 +41,16 @@ def run(args):
     return 0
 
 
-def _readLimits(config):
-    """
-    :param ConfigParser config: zuul.conf
-    :return: a function that gives the limits of a tenant, by its name.
-    """
-    if not config.has_option('launcher', 'tenant_limits'):
-        return lambda name: {}
-    # This takes longer to import than the rest.
-    from zuul_nodes.launcher.settings import Settings
-    return Settings.read(config).tenant_limits.get
-
-
-def readTenants(client, getLimits):
+def readTenants(client):
     """
     :param KazooClient client: may be read-only.
-    :param getLimits: gives the limits of a tenant, resource -> amount.
     :return: a list of dicts, for each tenant one, sorted by name.
     """
     from zuul_nodes.cmd.common import offers, zkobjects
     nodes = zkobjects.readAll(client, offers.NODES, ['assignment'])
     requests = zkobjects.readAll(client, requestlist.REQUESTS)
     used = nodeusage.sumUpTenants(nodes)
+    limits = tenantlimits.readAll(client)
     waiting = collections.Counter()
     for request in requests:
         if request['state'] == requestlist.WAITING:
@@ -77,10 +64,8 @@ def readTenants(client, getLimits):
     return [{
         'tenant': name, 'waiting': waiting[name],
         'building': counts[name]['building'], 'in_use': counts[name]['in_use'],
-        'resources': {
-            resource: {'used': used[name].get(resource, 0),
-                       'limit': getLimits(name).get(resource)}
-            for resource in sorted({*used[name], *getLimits(name)})},
+        'resources': nodeusage.describeTenant(
+            used[name], limits.get(name, {})),
     } for name in sorted({*names, *waiting, *counts})]
 
 

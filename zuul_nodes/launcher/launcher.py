@@ -22,7 +22,7 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
-from zuul_nodes import providerstatus, waits
+from zuul_nodes import providerstatus, tenantlimits, waits
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.launcher import (
     changes,
@@ -298,6 +298,7 @@ class Launcher:
         self.provider_statuses = endpoints.ProviderStatuses(
             self.queue, self.planner, PlannerRecords(
                 self.session, self.election, providerstatus.ROOT),
+            PlannerRecords(self.session, self.election, tenantlimits.ROOT),
             self.settings)
         self.other_endpoints = endpoints.OtherEndpoints(
             self.queue, self.layouts, self.endpoints, self.supply.noteLimits,

@@ -106,8 +106,6 @@ def _describe(provider, usage):
 
 
 def _describeLimit(limit, used):
-    # Launchers of the previous release record nothing reserved.
-    reserved = limit.get('reserved', 0)
     return {
         'kind': limit['kind'],
         'name': limit['name'] and getShortName(limit['name']),
@@ -115,6 +113,6 @@ def _describeLimit(limit, used):
         'limit': limit['limit'],
         'used': used,
         'foreign': limit['foreign'],
-        'reserved': reserved,
-        'free': max(0, limit['limit'] - used - limit['foreign'] - reserved),
+        'reserved': limit['reserved'],
+        'free': providerstatus.getFree(limit, used),
     }

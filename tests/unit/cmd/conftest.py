@@ -12,7 +12,7 @@ from tests.emulators.openstack import OpenStack
 from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.programs import writeConf
 from tests.unit.drivers.openstack.nodesites import furnish
-from zuul_nodes import orders, zkrecords
+from zuul_nodes import orders, tenantlimits, zkrecords
 from zuul_nodes.orders import Order
 
 DOCUMENTATION = pathlib.Path(__file__).parents[3] / 'doc/source'
@@ -51,6 +51,14 @@ def offer(zk_client, zuul_conf):
         context, tenant, makeProviders(
             connections, text, tenant, zk_client=zk_client))
     connections.stop()
+
+
+@pytest.fixture
+def limitTenant(zk_client):
+    """:return: a function that records the limits of a tenant."""
+    return lambda name, **limits: zkrecords.write(
+        zk_client.client, zkrecords.getPath(tenantlimits.ROOT, name),
+        tenantlimits.makeRecord(limits))
 
 
 def getRows(text):

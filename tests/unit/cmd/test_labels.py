@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from zuul.driver.static.staticmodel import StaticProviderNode
-from zuul.model import NodesetRequest, ProviderNode
+from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.racks import addProvider, cloud
@@ -66,8 +66,37 @@ def test_each_provider_of_a_label_has_its_numbers_of_nodes(
 def test_number_of_ready_nodes_is_that_of_the_time(labels, offer):
     offer(cloud('one', labels='''[{name: big, min-ready: 2,
         min-ready-times: [{from: "00:00", to: "24:00", min-ready: 7}]}]'''))
-    row, = getRows(labels())
+    text = labels()
+    row, = getRows(text)
     assert row[6] == '7'
+    assert text.splitlines()[-1] == (
+        'Min-ready of big at one: 7 on mon-sun 00:00-24:00 UTC, otherwise 2')
+    found, = json.loads(labels('--format', 'json'))
+    assert (found['providers'][0]['min_ready_times']
+            in text.splitlines()[-1])
+
+
+def test_tenants_of_a_label_are_shown_with_their_limits(
+        labels, offer, add, context, limitTenant):
+    offer(ONE)
+    offer(cloud('third', labels='[big]'), 'other')
+    add('big', State.IN_USE, tenant='tenant',
+        quota=QuotaInformation(instances=1, cores=2))
+    limitTenant('tenant', instances=5.5, ram=4096)
+    limitTenant('other', instances=3)
+    # Of which no label is listed.
+    limitTenant('stranger', instances=3)
+    assert labels().splitlines()[-2:] == [
+        'Tenant other uses 0 of 3 instances',
+        'Tenant tenant uses 1 of 5.5 instances, 0 of 4096 ram']
+    shown = labels('--tenant', 'tenant')
+    assert 'Tenant tenant uses' in shown
+    assert 'Tenant other uses' not in shown
+    found = {each['label']: each['tenant_limits'] for each in json.loads(
+        labels('--format', 'json'))}
+    assert found['other'] == {'tenant': {
+        'instances': {'used': 1, 'limit': 5.5},
+        'ram': {'used': 0, 'limit': 4096}}}
 
 
 def test_label_that_nobody_offers_is_listed_if_requests_wait_for_it(
@@ -94,12 +123,24 @@ def test_filters(labels, offer, context, arguments, expected):
     assert [each['label'] for each in found] == expected
 
 
-def test_it_prints_what_the_documentation_shows(labels, offer, add, context):
+def test_it_prints_what_the_documentation_shows(
+        labels, offer, add, context, limitTenant):
+    limitTenant('tenant', instances=20)
     offer(cloud('west', labels='[{name: big, min-ready: 2}]')
           + addProvider('east', '[big]'))
     add('big', State.READY, State.BUILDING, provider='west')
-    add('big', *[State.IN_USE] * 8, provider='east')
+    add('big', *[State.IN_USE] * 8, provider='east', tenant='tenant',
+        quota=QuotaInformation(instances=1))
     for _ in range(3):
         request(context, 'big')
     assert labels().splitlines() == getShown(
         'howto/watch-providers.rst', 'zuul-nodes labels')
+
+
+def test_it_prints_the_times_that_the_documentation_shows(labels, offer):
+    offer(cloud('west', labels="""[{
+        name: big, min-ready: 1, min-ready-times: [{
+            days: [mon, tue, wed, thu, fri], from: "07:00", to: "19:00",
+            time-zone: Europe/Berlin, min-ready: 10}]}]"""))
+    assert labels('--label', 'big').splitlines()[-1:] == getShown(
+        'howto/ready-nodes.rst', 'zuul-nodes labels --label big | tail -n 1')

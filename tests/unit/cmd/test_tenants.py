@@ -73,8 +73,10 @@ def test_slot_uses_its_share_of_its_machine(tenants, add):
         'instances': {'used': 0.5, 'limit': None}}
 
 
-@pytest.mark.settings(tenant_limits='instances:10, other=instances:2.5')
-def test_tenant_without_nodes_is_listed_with_its_limits(tenants, offer):
+def test_tenant_without_nodes_is_listed_with_its_limits(
+        tenants, offer, limitTenant):
+    limitTenant('tenant', instances=10)
+    limitTenant('other', instances=2.5)
     offer(cloud('one', labels='[big]'))
     offer(cloud('two', labels='[big]'), 'other')
     assert getRows(tenants()) == [
@@ -89,9 +91,10 @@ def test_tenant_without_anything_is_listed(tenants, offer):
     assert getRows(tenants()) == [['tenant', '0', '0', '0', '-', '-', '-']]
 
 
-@pytest.mark.settings(
-    tenant_limits='instances:100, kernel=instances:20, kernel=cores:80')
-def test_it_prints_what_the_documentation_shows(tenants, offer, add, context):
+def test_it_prints_what_the_documentation_shows(
+        tenants, offer, add, context, limitTenant):
+    limitTenant('kernel', instances=20, cores=80)
+    limitTenant('website', instances=100)
     offer(cloud('one', labels='[big]'), 'kernel')
     offer(cloud('two', labels='[big]'), 'website')
     for _ in range(20):

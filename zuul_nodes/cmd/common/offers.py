@@ -2,11 +2,9 @@
 
 import time
 
-from zuul_nodes import providerrecords, readytimes
+from zuul_nodes import providerrecords
 
 NODES = '/zuul/nodes/nodes'
-# In the configuration of a label, as zuul_nodes.drivers has it.
-OWN = 'zuul_nodes'
 
 
 def readProviders(client):
@@ -15,7 +13,8 @@ def readProviders(client):
     :return: dict, canonical name -> a provider, sorted by name.  A provider is
         a dict: ``name``, ``connection``, ``tenants`` that have it, and
         ``labels``, a dict of the name of a label -> a dict: ``project``,
-        ``aliases``, ``tenants``, ``min_ready`` (now), ``max_nodes``.
+        ``aliases``, ``tenants``, ``max_nodes``, and what
+        :func:`.providerrecords.getMinReady` returns.
     """
     providers = {}
     for record in providerrecords.readAll(client):
@@ -30,17 +29,7 @@ def readProviders(client):
             provider['labels'].setdefault(config['name'], {
                 'project': config.get('project_canonical_name'),
                 'aliases': config.get('aliases') or [], 'tenants': [],
-                'min_ready': getMinReady(config),
-                'max_nodes': config.get('max-nodes')})[
+                'max_nodes': config.get('max-nodes'),
+                **providerrecords.getMinReady(config, time.time())})[
                     'tenants'].append(record['tenant_name'])
     return dict(sorted(providers.items()))
-
-
-def getMinReady(config):
-    """
-    :param dict config: of a label, in the record of a provider.
-    :return: how many of its nodes the launcher keeps ready now.
-    """
-    return readytimes.getNumber(
-        config.get('min-ready'),
-        config.get(OWN, {}).get(readytimes.MIN_READY_TIMES), time.time())

@@ -5,14 +5,15 @@ import time
 
 from zuul_nodes import nodeusage, providerstatus, zuulconf
 from zuul_nodes.canonicalnames import getShortName
-from zuul_nodes.cmd.common import output
+from zuul_nodes.cmd.common import limitlines, output
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.suggestions import suggest
 
 DESCRIPTION = '''\
 List the providers of all tenants: what their nodes use of which limit, what
 others than Zuul use of it, and whether the provider or a label of it is paused
-and why.
+and why.  Below is what their tenants use of the limits that zuul.conf sets for
+them, at all providers.
 
 The launcher that plans records limits, pauses and problems when they have
 changed, at most once a minute.
@@ -23,7 +24,8 @@ uses its zuul.conf.'''
 
 COLUMNS = ('Provider', 'Connection', 'Nodes', 'Used of limits', 'State')
 WIDTHS = {'Provider': 16, 'Connection': 12, 'Used of limits': 26, 'State': 26}
-LIMIT_COLUMNS = ('Limit of', 'Resource', 'Limit', 'Used', 'Others use', 'Free')
+LIMIT_COLUMNS = ('Limit of', 'Resource', 'Limit', 'Used', 'Others use',
+                 'Reserved', 'Free')
 LABEL_COLUMNS = ('Label', 'Tenants', 'Building', 'Ready', 'Min-ready',
                  'In use', 'On hold', 'Failed', 'Paused')
 ERASED_COLUMNS = ('Kind', 'Record', 'State', 'Endpoint', 'Id at the cloud')
@@ -70,7 +72,9 @@ def run(args):
         text = formatProvider(result)
     else:
         result = [each for each in providers if isWanted(each, args)]
-        text = output.formatTable(COLUMNS, map(getRow, result), WIDTHS)
+        text = '\n'.join([
+            output.formatTable(COLUMNS, map(getRow, result), WIDTHS),
+            *limitlines.format(result)])
     print(output.formatJSON(result) if args.format == 'json' else text)
     return 0
 
@@ -110,7 +114,8 @@ def readProviders(client):
     :return: a list of dicts, for each provider one, sorted by name: as of
         :func:`.offers.readProviders`, with the attributes of a
         :class:`.providerstatus.Status`; each limit has ``used``, and each
-        label its numbers of nodes.
+        label its numbers of nodes.  ``tenant_limits`` are as of
+        :func:`.limitlines.choose`.
     """
     from zuul_nodes.cmd.common import offers, zkobjects
     providers = offers.readProviders(client)
@@ -128,7 +133,10 @@ def readProviders(client):
             providers[node['provider']]['nodes'] += 1
     used = nodeusage.sumUp(nodes, {
         name: each['section'] for name, each in providers.items()})
+    tenant_limits = limitlines.read(client, nodes)
     for provider in providers.values():
+        provider['tenant_limits'] = limitlines.choose(
+            tenant_limits, provider['tenants'])
         for limit in provider['limits'] or ():
             limit['used'] = used[nodeusage.getAccount(
                 provider['connection'], limit), limit['resource']]
@@ -211,8 +219,8 @@ def formatProvider(provider):
             (limit['kind'], limit['resource'], *(
                 f'{amount:g}' for amount in (
                     limit['limit'], limit['used'], limit['foreign'],
-                    max(0, limit['limit'] - limit['used']
-                        - limit['foreign']))))
+                    limit['reserved'],
+                    providerstatus.getFree(limit, limit['used']))))
             for limit in provider['limits'])))
     if provider['labels']:
         lines.append(output.formatTable(LABEL_COLUMNS, (
@@ -222,6 +230,7 @@ def formatProvider(provider):
                  pauses[name]['until'] - time.time())
              if name in pauses else '-')
             for name, label in provider['labels'].items()), LABEL_WIDTHS))
+    lines += limitlines.format([provider])
     lines += [f'Label {describePause(each)}' for each in provider['pauses']
               if each['label']]
     return '\n'.join(lines)

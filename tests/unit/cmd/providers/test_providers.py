@@ -52,7 +52,7 @@ class Site:
             quota=QuotaInformation(**quota))
 
     def fill(self):
-        shared = Limit('endpoint', 'cloud', 'cores', 40, 12)
+        shared = Limit('endpoint', 'cloud', 'cores', 40, 12, 6)
         self.record('west', [
             Limit('provider', f'{PROJECT}/west', 'instances', 4), shared], [
                 Paused(None, 150.5, 'the cloud has no more quota')])
@@ -80,8 +80,10 @@ def test_section_counts_the_nodes_of_its_providers(providers, site):
         assert each['limits'][0]['used'] == 8
 
 
-def test_it_prints_what_the_documentation_shows(providers, site):
+def test_it_prints_what_the_documentation_shows(
+        providers, site, limitTenant):
     site.fill()
+    limitTenant('tenant', instances=20)
     assert providers().splitlines() == getShown(
         'howto/watch-providers.rst', 'zuul-nodes providers')
 
@@ -111,13 +113,39 @@ def test_one_provider_is_shown_with_limits_labels_and_pauses(
         ': the cloud has no more quota') for line in lines)
     cells = [[cell.strip() for cell in line.split('|')[1:-1]]
              for line in lines if line.startswith('|')]
-    for row in (['provider', 'instances', '4', '2', '0', '2'],
-                ['endpoint', 'cores', '40', '12', '12', '16'],
+    for row in (['provider', 'instances', '4', '2', '0', '0', '2'],
+                ['endpoint', 'cores', '40', '12', '12', '6', '10'],
                 ['big', 'tenant', '0', '0', '0', '2', '0', '0', '-'],
                 ['other', 'tenant', '0', '0', '0', '0', '0', '1', '-']):
         assert row in cells
     assert providers('show', 'east').splitlines()[-1] == (
         'Label big paused for 6 min: no machine for this flavor is free')
+
+
+def test_tenants_of_a_provider_are_shown_with_their_limits(
+        providers, site, limitTenant):
+    limitTenant('tenant', cores=100)
+    limitTenant('stranger', cores=1)
+    site.addNode('west', cores=4).assign(site.context, 'f' * 32, 'tenant')
+    line = 'Tenant tenant uses 4 of 100 cores'
+    for shown in (providers(), providers('show', 'west')):
+        assert shown.splitlines()[-1] == line
+        assert max(map(len, shown.splitlines())) <= 100
+    east, _ = json.loads(providers('--format', 'json'))
+    assert east['tenant_limits'] == {
+        'tenant': {'cores': {'used': 4, 'limit': 100}}}
+
+
+def test_nothing_is_reserved_by_a_record_of_the_previous_release(
+        providers, site, monkeypatch):
+    asdict = Limit._asdict
+    monkeypatch.setattr(Limit, '_asdict', lambda self: {
+        key: value for key, value in asdict(self).items()
+        if key != 'reserved'})
+    site.fill()
+    limit, = json.loads(providers('show', 'east', '--format', 'json'))[
+        'limits']
+    assert limit['reserved'] == 0
 
 
 @pytest.mark.parametrize('arguments', [

@@ -6,7 +6,7 @@ import pytest
 from zuul.exceptions import QuotaException
 
 from tests.fixtures.racks import addProvider, cloud, finish, isDone
-from zuul_nodes import providerstatus, zkrecords
+from zuul_nodes import providerstatus, tenantlimits, zkrecords
 
 pytestmark = pytest.mark.settings(status_delay=0, status_interval=0.02)
 NAME = 'example.com%2Fnodes/one'
@@ -56,6 +56,25 @@ def test_pause_is_recorded_with_its_end_and_without_secrets(steps, racks):
     assert 'abcdef' not in pause['reason']
     racks.errors.clear()
     steps.runUntil(lambda: not read(steps)['pauses'])
+
+
+@pytest.mark.settings(
+    status_delay=0, status_interval=0.02,
+    tenant_limits='instances:9, tenant=cores:7.5')
+def test_limits_of_tenants_are_recorded(steps, racks):
+    steps.setLayout(LIMITED)
+    steps.runUntil(lambda: tenantlimits.readAll(steps.zk_client.client) == {
+        'tenant': {'instances': 9, 'cores': 7.5}})
+
+
+def test_tenant_without_limits_has_no_record_of_them(steps, racks):
+    zkrecords.write(
+        steps.zk_client.client,
+        zkrecords.getPath(tenantlimits.ROOT, 'tenant'),
+        tenantlimits.makeRecord({'instances': 1}))
+    steps.setLayout(LIMITED)
+    steps.runUntil(lambda: read(steps) and not tenantlimits.readAll(
+        steps.zk_client.client))
 
 
 def test_record_goes_with_its_provider(steps, racks):
