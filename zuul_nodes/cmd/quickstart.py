@@ -181,6 +181,8 @@ def _describe(places):
     """:return: text about what Quickstart.getPlaces() returns."""
     return formatFields((
         ('Web UI', places['web_ui']),
+        # A quickstart of a former release has not written it.
+        ('Nodes of the tenant', places.get('nodes_page')),
         ('Git repositories', places['checkouts']),
         ('zuul.conf', places['zuul_conf']),
         ('Configuration of zuul-client', places['client_conf']),

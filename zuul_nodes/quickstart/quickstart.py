@@ -102,11 +102,17 @@ class Quickstart:
         """The configuration of zuul-client."""
         return self.state.run / 'client.conf'
 
+    @property
+    def nodes_page(self):
+        """The URL of the page that zuul-nodes adds to zuul-web."""
+        return f'{self.settings.web_url}/zuul-nodes/t/{TENANT}/'
+
     def getPlaces(self):
         """:return: name -> URL or path of what people need to work with it,
             all of them strings."""
         return {'web_url': self.settings.web_url,
                 'web_ui': f'{self.settings.web_url}/t/{TENANT}/status',
+                'nodes_page': self.nodes_page,
                 'zuul_conf': str(self.zuul_conf),
                 'client_conf': str(self.client_conf),
                 'checkouts': str(self.repositories.checkouts),
@@ -317,6 +323,7 @@ class Quickstart:
         :return: name -> URL for a browser."""
         web = self.settings.web_url
         return {'Web UI': f'{web}/t/{TENANT}/status',
+                'Nodes of the tenant': self.nodes_page,
                 'API': f'{web}/api/tenant/{TENANT}/builds',
                 'Build': f'{web}/t/{TENANT}/build/{build["uuid"]}',
                 'Log': f'{build["log_url"]}job-output.txt'}

@@ -47,6 +47,14 @@ class TenantAPI:
     @cherrypy.tools.json_out(content_type=JSON)
     @cherrypy.tools.handle_options()
     @cherrypy.tools.check_tenant_auth()
+    def limits(self, tenant_name, tenant, auth):
+        return self._providers.getLimits(tenant.name)
+
+    @cherrypy.expose
+    @cherrypy.tools.save_params()
+    @cherrypy.tools.json_out(content_type=JSON)
+    @cherrypy.tools.handle_options()
+    @cherrypy.tools.check_tenant_auth()
     def providers(self, tenant_name, tenant, auth):
         return self._providers.getList(tenant.name)
 

@@ -1,4 +1,4 @@
-"""The providers of a tenant: limits, usage, nodes and pauses."""
+"""The limits of a tenant, and its providers: limits, nodes and pauses."""
 
 import collections
 import logging
@@ -6,7 +6,14 @@ import time
 from typing import NamedTuple
 import zlib
 
-from zuul_nodes import messages, nodeusage, providerstatus, zkrecords
+from zuul_nodes import (
+    messages,
+    nodeusage,
+    providerrecords,
+    providerstatus,
+    tenantlimits,
+    zkrecords,
+)
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.web.cache import Cache
 
@@ -16,18 +23,22 @@ LIFETIME = 5
 
 
 class Usage(NamedTuple):
-    """What there is of all providers at one time.
+    """What there is of all providers and tenants at one time.
 
     :ivar statuses: canonical name of a provider -> as of
         :func:`.providerstatus.read`.
     :ivar used: as of :func:`.nodeusage.sumUp`.
     :ivar counts: as of :func:`.nodeusage.countNodes`.
     :ivar totals: canonical name of a provider -> Counter of its nodes.
+    :ivar tenants_used: as of :func:`.nodeusage.sumUpTenants`.
+    :ivar tenant_limits: as of :func:`.tenantlimits.readAll`.
     """
     statuses: dict
     used: dict
     counts: dict
     totals: dict
+    tenants_used: dict
+    tenant_limits: dict
 
 
 class ProviderViews:
@@ -50,6 +61,17 @@ class ProviderViews:
         return [_describe(each, usage)
                 for each in sorted(providers, key=lambda each: each.name)]
 
+    def getLimits(self, tenant_name):
+        """
+        :return: a list of dicts, one for each resource that is limited for the
+            tenant or that nodes of its requests use, sorted by name.
+        """
+        usage = self._usage.get()
+        return [{'resource': resource} | each for resource, each in
+                nodeusage.describeTenant(
+                    usage.tenants_used.get(tenant_name, {}),
+                    usage.tenant_limits.get(tenant_name, {})).items()]
+
     def _readUsage(self):
         client = self.zuulweb.zk_client.client
         statuses = {}
@@ -71,7 +93,8 @@ class ProviderViews:
         return Usage(
             statuses, nodeusage.sumUp(nodes, {
                 name: each['section'] for name, each in statuses.items()}),
-            dict(counts), dict(totals))
+            dict(counts), dict(totals), nodeusage.sumUpTenants(nodes),
+            tenantlimits.readAll(client))
 
 
 def _describe(provider, usage):
@@ -100,8 +123,11 @@ def _describe(provider, usage):
             if each['until'] > now
             and each['label'] in (None, *provider.labels)],
         'nodes': nothing | usage.totals.get(name, {}),
-        'labels': [{'name': label_name} | nothing | usage.counts.get(
-            (name, label_name), {}) for label_name in provider.labels],
+        'labels': [
+            {'name': config['name']} | nothing
+            | usage.counts.get((name, config['name']), {})
+            | providerrecords.getMinReady(config, now)
+            for config in provider.config['labels']],
     }
 
 

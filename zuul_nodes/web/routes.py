@@ -17,6 +17,7 @@ API = '/api/tenant/{tenant_name}/zuul-nodes'
 ENDPOINTS = {
     '/requests': 'requests',
     '/request/{uuid}': 'request',
+    '/limits': 'limits',
     '/providers': 'providers',
     '/images': 'images'}
 

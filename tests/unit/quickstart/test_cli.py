@@ -4,10 +4,12 @@ import os
 import pathlib
 import shutil
 import socket
+import types
 
 import pytest
 
 from zuul_nodes.quickstart import preflight
+from zuul_nodes.quickstart.quickstart import Quickstart
 
 
 @pytest.fixture
@@ -88,6 +90,15 @@ def test_help(zuulNodes):
     for option in ('status', 'stop', '--directory', '--web-port', '--keep',
                    '--format'):
         assert option in completed.stdout
+
+
+def test_address_of_the_page_of_the_tenant_is_printed(tmp_path):
+    quickstart = Quickstart(tmp_path / 'state')
+    quickstart.settings = types.SimpleNamespace(
+        web_url='http://127.0.0.1:9000')
+    assert quickstart.urls({'uuid': 'a', 'log_url': 'b'})[
+        'Nodes of the tenant'] == (
+            'http://127.0.0.1:9000/zuul-nodes/t/quickstart/')
 
 
 def test_java_without_zookeeper(monkeypatch):

@@ -11,6 +11,7 @@ import time
 
 import psutil
 import pytest
+import requests
 
 from tests.fixtures.processes import hasEnded
 from zuul_nodes.quickstart import leftovers, ports
@@ -175,6 +176,8 @@ def checkKept(run):
     waitFor(lambda: getComponents() >= {
         (kind, 'running') for kind in
         ('executor', 'launcher', 'scheduler', 'web')}, 'web is back', 120)
+    places = json.loads(run.say('status'))['places']
+    assert 'page.js' in requests.get(places['nodes_page'], timeout=60).text
 
     lines = run.output.read_text().splitlines()
     lines = lines[lines.index('What to try next:') + 1:]
@@ -217,7 +220,8 @@ def test_killed_and_run_again_to_success_and_kept(run, directory):
     assert result['zuul_conf'] == str(directory / 'run/zuul.conf')
     assert [step['name'] for step in result['steps']] == STEPS[:-1]
     assert {step['result'] for step in result['steps']} == {'ok'}
-    assert {'Web UI', 'API', 'Build', 'Log'} == set(result['urls'])
+    assert {'Web UI', 'Nodes of the tenant', 'API', 'Build', 'Log'} == set(
+        result['urls'])
     listeners = {name for _, name in again.listening}
     assert {'java', 'sshd', 'zuul-web'} <= listeners
     assert {address for address, _ in again.listening} <= {

@@ -10,7 +10,7 @@ from zuul.zk.zkobject import ZKContext
 from tests.fixtures.waiting import waitFor
 from tests.unit.launcher.conftest import image_launcher
 from tests.unit.plugin.conftest import loadTenant, makeWeb, seams, web
-from zuul_nodes import providerstatus, waits, zkrecords
+from zuul_nodes import providerstatus, tenantlimits, waits, zkrecords
 from zuul_nodes.web import imageviews, providerviews, requestviews
 
 __all__ = ['image_launcher', 'loadTenant', 'makeWeb', 'seams', 'web']
@@ -60,12 +60,16 @@ class Site:
         return requests
 
     def addNodes(self, number, provider='rack', state='in-use',
-                 label='debian', **quota):
+                 label='debian', tenant=None, **quota):
         nodes = [StaticProviderNode.new(
             self.context, label=label, state=state, connection_name='rack',
             endpoint_name='cloud', provider=f'{PROJECT}/{provider}',
             quota=QuotaInformation(**quota)) for _ in range(number)]
         self._waitFor(self.service.nodes_cache, nodes)
+        for node in nodes if tenant else ():
+            node.assign(self.context, 'f' * 32, tenant)
+            waitFor(lambda uuid=node.uuid: self.service.nodes_cache.getItem(
+                uuid).tenant_name)
 
     def explain(self, reason, *requests, tenant='tenant'):
         zkrecords.write(self.client, waits.getPath(tenant), waits.makeRecord([
@@ -78,6 +82,12 @@ class Site:
             zkrecords.getPath(providerstatus.ROOT, f'{PROJECT}/{name}'),
             providerstatus.makeRecord(providerstatus.Status(
                 'cloud', 'section', limits, pauses, problem)))
+
+    def limitTenant(self, name, **limits):
+        """Write the limits that the launcher reads in zuul.conf."""
+        zkrecords.write(
+            self.client, zkrecords.getPath(tenantlimits.ROOT, name),
+            tenantlimits.makeRecord(limits))
 
     def _waitFor(self, cache, records):
         waitFor(lambda: all(cache.getItem(each.uuid) for each in records))

@@ -6,7 +6,8 @@ from tests.fixtures.waiting import waitFor
 from zuul_nodes import waits
 from zuul_nodes.providerstatus import Limit
 
-ENDPOINTS = ('requests', f'request/{"0" * 32}', 'providers', 'images')
+ENDPOINTS = ('requests', f'request/{"0" * 32}', 'limits', 'providers',
+             'images')
 
 
 @pytest.mark.parametrize('endpoint', ENDPOINTS)
@@ -49,7 +50,7 @@ def test_a_browser_may_ask_whether_it_may_ask(web, endpoint):
 
 
 @pytest.mark.parametrize('endpoint', [
-    'requests', 'request/{}', 'providers', 'images'])
+    'requests', 'request/{}', 'limits', 'providers', 'images'])
 def test_zookeeper_is_read_once_for_many_browsers(
         image_launcher, patient, web, site, reads, endpoint):
     """Reads depend on time, not on who asks how often."""

@@ -138,9 +138,9 @@ def checkKeyboard(browser):
             break
         assert outline == 'solid', name
         reached.append(name)
-    assert reached[:7] == [
-        'Skip to the content', 'Waiting requests', 'Paused', 'Providers',
-        'Images', 'Zuul', 'Stop refreshing']
+    assert reached[:8] == [
+        'Skip to the content', 'Waiting requests', 'Paused', 'Limits',
+        'Providers', 'Images', 'Zuul', 'Stop refreshing']
     assert 'Limits of cloud' in reached
     browser.evaluate('document.getElementById("stop").focus()')
     for expected in ('true', 'false'):

@@ -61,6 +61,14 @@ def test_providers(web, site):
     check('/providers', answer)
 
 
+def test_limits(web, site):
+    site.limitTenant('tenant', instances=2.5)
+    site.addNodes(1, tenant='tenant', cores=2)
+    status, answer = web.ask('zuul-nodes/limits')
+    assert (status, [each['limit'] for each in answer]) == (200, [None, 2.5])
+    check('/limits', answer)
+
+
 def test_images(image_launcher, web, site):
     uploads = [image_launcher.addReady('one', timestamp=1)]
     uploads.append(image_launcher.addUpload(image_launcher.addArtifact(
@@ -77,8 +85,8 @@ def test_images(image_launcher, web, site):
 
 
 @pytest.mark.parametrize('path, answer', [
-    ('/requests', {'total': 1}), ('/providers', [{}]), ('/images', [{}]),
-    ('/request/{uuid}', {'uuid': 1})])
+    ('/requests', {'total': 1}), ('/limits', [{}]), ('/providers', [{}]),
+    ('/images', [{}]), ('/request/{uuid}', {'uuid': 1})])
 def test_wrong_answers_are_found(path, answer):
     with pytest.raises(Exception, match=r'required property|not of type'):
         check(path, answer)

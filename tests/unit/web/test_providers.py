@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.unit.drivers.zuul.site import PROVIDERS, PROVIDERS_FILE
 from tests.unit.web.conftest import PROJECT
 from zuul_nodes import providerstatus, zkrecords
 from zuul_nodes.providerstatus import Limit, Paused
@@ -27,7 +28,8 @@ def test_providers_of_the_layout(web):
         'name': 'rack', 'canonical_name': f'{PROJECT}/rack',
         'connection': 'rack', 'problem': None, 'limits': None, 'pauses': [],
         'nodes': NOTHING, 'labels': [
-            {'name': name} | NOTHING for name in ('debian', 'stock')]}
+            {'name': name, 'min_ready': 0, 'min_ready_times': None} | NOTHING
+            for name in ('debian', 'stock')]}
 
 
 def test_parts_of_a_limit_are_totals_of_all_who_share_it(web, site):
@@ -75,6 +77,18 @@ def test_nodes_are_counted_by_what_they_do(web, site):
     # No label that another tenant has at the provider.
     assert [(each['name'], each['in_use']) for each in found['labels']] == [
         ('debian', 2), ('stock', 0)]
+
+
+def test_number_of_nodes_that_are_kept_ready_is_that_of_the_time(
+        makeWeb, loadTenant):
+    web = makeWeb(loadTenant({PROVIDERS_FILE: PROVIDERS.replace(
+        'labels: [debian, stock]', """labels: [stock, {
+            name: debian, min-ready: 1, min-ready-times: [
+                {from: "00:00", to: "24:00", min-ready: 3}]}]""")}))
+    stock, debian = ask(web)['labels']
+    assert (stock['min_ready'], stock['min_ready_times']) == (0, None)
+    assert (debian['min_ready'], debian['min_ready_times']) == (
+        3, '3 on mon-sun 00:00-24:00 UTC, otherwise 1')
 
 
 def test_pauses_of_a_provider_and_of_the_labels_that_the_tenant_has(

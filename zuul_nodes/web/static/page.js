@@ -157,6 +157,26 @@ function makeBar(name, limit) {
     return bar;
 }
 
+/* What the tenant uses at all providers, and may use. */
+function makeTenantLimits(limits) {
+    if (!limits.length) {
+        return [make('p', {}, 'It uses nothing, and has no limit of its own.')];
+    }
+    return [makeTable('In use by its requests, at all providers', [
+        ['Resource', 'head'], ['Usage'], ['In use', 'number'],
+        ['Free', 'number'], ['Limit', 'number']], limits.map(
+        ({resource, used, limit}) => {
+            if (limit === null) {
+                return [resource, null, formatAmount(used), null, 'none'];
+            }
+            const free = Math.max(0, limit - used);
+            return [
+                resource, makeBar(`${resource} of this tenant`, {
+                    used, limit, free, foreign: 0, reserved: 0}),
+                ...[used, free, limit].map(formatAmount)];
+        }))];
+}
+
 function makeProviders(providers) {
     if (!providers.length) {
         return [make('p', {}, 'This tenant has no providers.')];
@@ -177,7 +197,11 @@ function makeProviders(providers) {
         } else {
             article.append(make('p', {class: 'note'}, 'It has no limits.'));
         }
-        article.append(makeNodes(provider));
+        article.append(makeNodes(provider), ...provider.labels
+            .filter(label => label.min_ready_times)
+            .map(label => make(
+                'p', {class: 'note'},
+                `Min-ready of ${label.name}: ${label.min_ready_times}`)));
         return article;
     });
 }
@@ -199,11 +223,12 @@ function makeLimits(provider) {
 
 function makeNodes(provider) {
     const rows = provider.labels.map(label => [
-        label.name, ...NODES.map(([key]) => label[key])]);
-    rows.push(['All labels', ...NODES.map(([key]) => provider.nodes[key])]);
+        label.name, ...NODES.map(([key]) => label[key]), label.min_ready]);
+    rows.push(['All labels', ...NODES.map(([key]) => provider.nodes[key]),
+               null]);
     return makeTable(`Nodes of ${provider.name}, of all tenants`, [
-        ['Label', 'head'], ...NODES.map(([, title]) => [title, 'number'])],
-    rows);
+        ['Label', 'head'], ...NODES.map(([, title]) => [title, 'number']),
+        ['Min-ready of this tenant', 'number']], rows);
 }
 
 function makeImages(images) {
@@ -282,12 +307,15 @@ function show(id, elements) {
 }
 
 /* What could not be read stays as it was. */
-function showTenant({requests, providers, images}) {
+function showTenant({requests, limits, providers, images}) {
     if (requests) {
         show('requests', makeRequests(requests));
     }
     if (providers && images) {
         show('pauses', makePauses(providers, images));
+    }
+    if (limits) {
+        show('limits', makeTenantLimits(limits));
     }
     if (providers) {
         show('providers', makeProviders(providers));
@@ -375,7 +403,8 @@ async function load() {
         return;
     }
     const paths = {requests: `requests?limit=${state.limit}`,
-                   providers: 'providers', images: 'images'};
+                   limits: 'limits', providers: 'providers',
+                   images: 'images'};
     const answers = {};
     const errors = [];
     await Promise.all(Object.entries(paths).map(async ([name, path]) => {
