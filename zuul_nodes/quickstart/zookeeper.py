@@ -18,6 +18,7 @@ JAR_DIRECTORY = pathlib.Path('/usr/share/java')
 JARS = ('zookeeper-jute.jar', 'zookeeper.jar', 'netty-codec.jar',
         'slf4j-log4j12.jar', 'log4j-1.2.jar')
 
+# Which versions of TLS it enables by default depends on its own version.
 CONFIG = '''\
 dataDir={data}
 tickTime=2000
@@ -26,6 +27,7 @@ secureClientPort={port}
 secureClientPortAddress={address}
 ssl.keyStore.location={server_pem}
 ssl.trustStore.location={ca}
+ssl.enabledProtocols=TLSv1.2,TLSv1.3
 admin.enableServer=false
 maxClientCnxns=1000
 forceSync={force_sync}
