@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from tests.fixtures.programs import getRefusal, writeConf
+import zuul_nodes
 from zuul_nodes import cmd
 
 
@@ -54,6 +55,12 @@ def test_other_pipes_that_are_broken(tmp_path, monkeypatch):
         (_ for _ in ()).throw(BrokenPipeError)))
     with pytest.raises(BrokenPipeError):
         cmd.main(['new-driver', 'acme'])
+
+
+def test_version_is_that_of_the_package(zuulNodes):
+    result = zuulNodes('--version')
+    assert (result.returncode, result.stdout) == (
+        0, f'zuul-nodes {zuul_nodes.__version__}\n')
 
 
 def test_run_calls_zuuls_command(zuulNodesAfresh):

@@ -1,5 +1,7 @@
 """What the package consists of when it is built."""
 
+import configparser
+import email
 import pathlib
 import shutil
 import subprocess
@@ -78,6 +80,27 @@ def test_source_distribution_has_what_a_wheel_is_made_of(built, files):
     assert {name for name in names if '.egg-info/' not in name} == (
         files | STARTUP_FILES | BESIDES | {'PKG-INFO', 'setup.cfg',
                                            'MANIFEST.in'})
+
+
+def test_metadata_tells_who_made_it_and_where_it_runs(built):
+    path, = built.glob('*.whl')
+    with zipfile.ZipFile(path) as wheel:
+        name, = (name for name in wheel.namelist()
+                 if name.endswith('.dist-info/METADATA'))
+        metadata = email.message_from_bytes(wheel.read(name))
+    assert metadata['Author'] == 'The zuul-nodes maintainers'
+    assert metadata['License-Expression'] == 'Apache-2.0'
+    assert metadata.get_all('Project-URL') == ['Zuul, https://zuul-ci.org/']
+    assert metadata['Description-Content-Type'] == 'text/x-rst'
+    oldest, *others = [
+        line.rpartition(' :: ')[2] for line in metadata.get_all('Classifier')
+        if line.startswith('Programming Language :: Python :: 3.')]
+    assert metadata['Requires-Python'] == f'>={oldest}'
+    # The others that are named have an environment each.
+    minors = ','.join(version.removeprefix('3.') for version in others)
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / 'tox.ini')
+    assert f'testenv:py3{{{minors}}}' in tox
 
 
 def test_version_is_that_of_the_tag(source):

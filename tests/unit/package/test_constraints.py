@@ -14,6 +14,8 @@ import yaml
 
 ROOT = pathlib.Path(__file__).parents[3]
 PINNED = re.compile(r'[\w.\[\],-]+==\d[\w.+]*')
+# The Python that constraints.txt is made with.
+OLDEST = 3, 11
 TEMPLATE = re.compile(r'\{\{ *(\w+) *\}\}')
 # Modules that install something, by the last part of their names.
 PIP = {'pip'}
@@ -45,11 +47,15 @@ def test_constraints_are_within_the_bounds_of_the_package():
 
 def test_constraints_are_what_is_tested():
     """Each package that is needed is in there, in the version that is
-    installed here, and no other."""
+    installed here, and no other.  A newer Python needs fewer of them."""
     result = subprocess.run(
         [sys.executable, ROOT / 'tools/constraints'], capture_output=True,
         text=True, check=True)
-    assert result.stdout == (ROOT / 'constraints.txt').read_text()
+    installed = result.stdout.splitlines()
+    constraints = (ROOT / 'constraints.txt').read_text().splitlines()
+    if sys.version_info[:2] > OLDEST:
+        constraints = [line for line in constraints if line in installed]
+    assert installed == constraints
 
 
 def test_environments_install_what_is_in_the_constraints():
