@@ -60,6 +60,7 @@ def site(makeSite):
     site.configure('connection cloud', driver='fake', cores=40,
                    path=str(site.settings.run / 'cloud'),
                    port=site.node.port)
+    site.configure('launcher', tenant_limits='instances:4')
     site.startZooKeeper()
     site.startZuul()
     site.waitForZuul()
@@ -86,6 +87,7 @@ def test_the_page_follows_what_happens(site, browser):
     row = browser.getText('#requests tbody tr').split('\t')
     assert row[1:5] == ['hello', 'post', 'debian-local', 'waits']
     wait(lambda: '8 of 40 in use' in str(browser.read()))
+    wait(lambda: 'instances of this tenant' in str(browser.read()))
     checkScreenReader(browser)
     checkKeyboard(browser)
     checkFocus(browser)
@@ -116,6 +118,7 @@ def checkScreenReader(browser):
         ('rowheader', 'debian-local')}
     assert {(name, value) for role, name, value in read
             if role == 'meter'} == {
+        ('instances of this tenant', '0'),
         ('instances of this provider', '2'),
         ('cores of endpoint cloud', '8')}
     assert 'no tenant builds it' in browser.getText('#images')
