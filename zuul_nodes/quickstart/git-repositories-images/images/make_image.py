@@ -18,8 +18,7 @@ import tarfile
 # Required to boot a node and run a command.
 PACKAGES = ('bash', 'coreutils', 'dash', 'openssh-server')
 # Required by Ansible.
-PYTHON = ('libpython3.11-minimal', 'libpython3.11-stdlib', 'python3-minimal',
-          'python3.11-minimal')
+PYTHON = ('libpython3-stdlib', 'python3-minimal')
 # Commonly expected.
 TOOLS = ('base-files', 'grep', 'hostname', 'procps', 'sed', 'tar')
 FILES = {
@@ -32,6 +31,9 @@ FILES = {
 DIRECTORIES = {'dev': 0o755, 'etc': 0o755, 'home/zuul': 0o755, 'proc': 0o755,
                'run': 0o755, 'tmp': 0o1777, 'var/tmp': 0o1777}
 LINKS = ('bin', 'sbin', 'lib', 'lib64')
+# Of what packages depend on: libraries, and Python of whichever version.
+NEEDED = re.compile(
+    r'(?:^|[,|]) *(lib[^ ,:|]*|zlib1g|python3\.[0-9]+-minimal)')
 # Manuals and the like, which no job needs.
 LEFT_OUT = re.compile(
     r'/usr/share/(bug|doc|doc-base|info|lintian|locale|man)/')
@@ -66,7 +68,7 @@ def withLibraries(packages):
     for line in _run('dpkg-query', '--show', '--showformat',
                      '${Package}|${Pre-Depends}, ${Depends}\n').splitlines():
         name, _, needs = line.partition('|')
-        depends[name] = re.findall(r'(?:^|[,|]) *(lib[^ ,:|]*|zlib1g)', needs)
+        depends[name] = NEEDED.findall(needs)
     found = set()
     missing = list(packages)
     while missing:
