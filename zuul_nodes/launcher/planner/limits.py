@@ -345,7 +345,8 @@ class Limits:
                 answers = self._answers[provider]
                 # What may be used depends on what there is.
                 for key in sorted(answers, key=USABLE.__eq__):
-                    if make := answers[key][2]:
+                    make = answers[key][2]
+                    if make and not self._isSettled(provider, key):
                         self._renew(provider, key, make)
             if changed := self._changed.pop(name, None):
                 if CHARGES in changed:
@@ -354,6 +355,15 @@ class Limits:
                     limits[name] = self._limited[name]
             self._limited.pop(name, None)
         return needs, limits
+
+    def _isSettled(self, provider: BaseProvider, key: Question) -> bool:
+        """:return: whether an answer is known that hardly ever changes: what
+            a node needs of where it counts.  It is asked again when it is
+            used and too old."""
+        if key[1] != CHARGES or self._answers[provider][key][1] is None:
+            return False
+        made = self._charges[provider].get(key[0])
+        return made is not None and made[1] is self._accounts.get(provider)
 
     def _count(self) -> None:
         """Find out who counts where."""

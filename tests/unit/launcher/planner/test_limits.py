@@ -272,6 +272,36 @@ def test_new_layout_of_a_tenant_asks_nothing_of_others():
     assert isinstance(world.request('big', tenant='tenant')[1], Wait)
 
 
+def test_a_changed_limit_does_not_ask_again_what_labels_need():
+    provider = Provider('a', 'big', limits={'instances': 1})
+    world = World(provider)
+    world.fill(1, 'big')
+    request, _ = world.request('big')
+    asked = []
+    getQuota = provider.getQuotaForLabel
+    provider._set(getQuotaForLabel=lambda label: asked.append(label)
+                  or getQuota(label))
+    provider.resource_limits = {'instances': 2}
+    world.planner.limitsChanged()
+    assert (world.woken, asked) == ([request.uuid], [])
+
+
+def test_a_label_that_needs_less_than_before_all_the_same():
+    provider = Provider('a', Label('big', {'cores': 3}), limits={'cores': 4})
+    world = World(provider)
+    world.fill(1, 'big')
+    request, _ = world.request('big')
+    provider.labels['big'].need = {'cores': 1}
+    world.planner.limitsChanged()
+    assert not world.woken
+    limits = world.planner.capacity.limits
+    limits.clock = lambda clock=limits.clock: clock() + limits.lifetime + 1
+    # The planner asks again before it uses an answer that is too old.
+    world.planner.getObstacle(provider, 'big')
+    world.planner.limitsChanged()
+    assert world.woken == [request.uuid]
+
+
 def test_section_of_a_new_layout_counts_the_nodes_of_all_tenants():
     def provider(tenant, section=None):
         return Provider('a', 'big', tenant=tenant, section=section)
