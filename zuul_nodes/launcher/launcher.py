@@ -209,9 +209,7 @@ class Launcher:
                            'endpoint_calls': self.pools.length,
                            'stuck_pools': self.pools.countStuck,
                            'waiting_requests': self.planner.length,
-                           **{f'waiting.{reason}': functools.partial(
-                               self._countWaits, reason)
-                              for reason in planner.Reason}})
+                           'waiting': self._countWaits})
 
     def _makeNodeParts(self):
         self.host_key_scanner = nodes.HostKeyScanner(
@@ -374,8 +372,8 @@ class Launcher:
             processed yet, or since the planner is busy."""
         return max(self.queue.getAge('request'), self.planner.getSeconds())
 
-    def _countWaits(self, reason):
-        return self.request_waits.count(reason)
+    def _countWaits(self):
+        return self.request_waits.count()
 
     def _takeOver(self, lead):
         """Plan in place of another launcher, if this one has read all that

@@ -17,6 +17,7 @@ There are four groups, to which any package may contribute:
 """
 
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -178,14 +179,15 @@ def getZuulDrivers():
     return {name: cls for name, cls in drivers.items() if cls}
 
 
+@functools.cache
 def getZuulDriverNames():
-    """:return: the names of Zuul's own drivers, which this does not import.
+    """:return: a frozenset of the names of Zuul's own drivers.
 
-    Each driver is a package, of its name.
+    Each driver is a package of its name, which this does not import.
     """
     import zuul.driver
-    return {module.name for module in pkgutil.iter_modules(
-        zuul.driver.__path__) if module.ispkg}
+    return frozenset(module.name for module in pkgutil.iter_modules(
+        zuul.driver.__path__) if module.ispkg)
 
 
 def findZuulDriver(name):

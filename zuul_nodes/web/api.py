@@ -9,6 +9,19 @@ import zuul.web  # noqa: F401
 DEFAULT, MOST = 100, 1000
 JSON = 'application/json; charset=utf-8'
 
+# As Zuul's own endpoints are decorated, from the inside out.
+DECORATORS = (
+    cherrypy.tools.check_tenant_auth(), cherrypy.tools.handle_options(),
+    cherrypy.tools.json_out(content_type=JSON), cherrypy.tools.save_params(),
+    cherrypy.expose)
+
+
+def _endpoint(method):
+    """Serve what a method returns as JSON, to those who may see the tenant."""
+    for decorate in DECORATORS:
+        method = decorate(method)
+    return method
+
 
 class TenantAPI:
     """
@@ -22,47 +35,27 @@ class TenantAPI:
         self._providers = providers
         self._images = images
 
-    @cherrypy.expose
-    @cherrypy.tools.save_params()
-    @cherrypy.tools.json_out(content_type=JSON)
-    @cherrypy.tools.handle_options()
-    @cherrypy.tools.check_tenant_auth()
+    @_endpoint
     def requests(self, tenant_name, tenant, auth, limit=DEFAULT, skip=0):
         return self._requests.getList(
             tenant.name, _parse('limit', limit, MOST), _parse('skip', skip))
 
-    @cherrypy.expose
-    @cherrypy.tools.save_params()
-    @cherrypy.tools.json_out(content_type=JSON)
-    @cherrypy.tools.handle_options()
-    @cherrypy.tools.check_tenant_auth()
+    @_endpoint
     def request(self, tenant_name, tenant, auth, uuid):
         request = self._requests.getOne(tenant.name, uuid)
         if request is None:
             raise cherrypy.HTTPError(404, 'Request not found')
         return request
 
-    @cherrypy.expose
-    @cherrypy.tools.save_params()
-    @cherrypy.tools.json_out(content_type=JSON)
-    @cherrypy.tools.handle_options()
-    @cherrypy.tools.check_tenant_auth()
+    @_endpoint
     def limits(self, tenant_name, tenant, auth):
         return self._providers.getLimits(tenant.name)
 
-    @cherrypy.expose
-    @cherrypy.tools.save_params()
-    @cherrypy.tools.json_out(content_type=JSON)
-    @cherrypy.tools.handle_options()
-    @cherrypy.tools.check_tenant_auth()
+    @_endpoint
     def providers(self, tenant_name, tenant, auth):
         return self._providers.getList(tenant.name)
 
-    @cherrypy.expose
-    @cherrypy.tools.save_params()
-    @cherrypy.tools.json_out(content_type=JSON)
-    @cherrypy.tools.handle_options()
-    @cherrypy.tools.check_tenant_auth()
+    @_endpoint
     def images(self, tenant_name, tenant, auth):
         return self._images.getList(tenant)
 

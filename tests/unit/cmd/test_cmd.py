@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from tests.fixtures.checkruns import NODES
 from tests.fixtures.programs import getRefusal, writeConf
 import zuul_nodes
 from zuul_nodes import cmd
@@ -266,17 +267,7 @@ def test_explain_imports_only_drivers_that_zuul_conf_names(
 def test_check_imports_only_drivers_that_zuul_conf_names(
         findImported, tmp_path):
     path = tmp_path / 'nodes.yaml'
-    path.write_text('''
-- image: {name: debian, type: cloud}
-- flavor: {name: small}
-- label: {name: debian, image: debian, flavor: small}
-- section:
-    name: cloud
-    connection: fake
-    images: [{name: debian, image-id: any}]
-    flavors: [small]
-- provider: {name: cloud, section: cloud, labels: [debian]}
-''')
+    path.write_text(NODES.replace('IMAGE', 'any').replace('ZONE', 'a'))
     result, imported = findImported('static', 'check', path)
     assert 'No problems: ' in result.stdout
     assert imported == []

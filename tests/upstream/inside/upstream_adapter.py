@@ -123,8 +123,8 @@ class TestLauncher(Launcher):
 
     def _takeOver(self, lead):
         # A test that holds up the events of this cache has replaced this
-        # method, for nobody is to wait for them.  Ours has no such queue: what
-        # a launcher writes is in its cache without an event.
+        # method, so that no launcher waits for them.  Ours has no such queue:
+        # what a launcher writes is in its cache without an event.
         vars(self.api.nodes_cache).pop('waitForSync', None)
         return super()._takeOver(lead)
 

@@ -38,7 +38,8 @@ class Gauges:
     :param uploads: the cache of all uploads.
     :param Layouts layouts: has the providers of all tenants.
     :param dict own: name of a gauge of this launcher -> a function that
-        returns its value.
+        returns its value; or a dict, for several: last part of the name ->
+        value.
     :param float interval: seconds between reports; may be changed.
     """
 
@@ -102,7 +103,12 @@ class Gauges:
             return
         for name, getValue in self.own.items():
             try:
-                self.statsd.gauge(f'{SERVER}.{name}', getValue())
+                value = getValue()
+                values = ({f'{name}.{part}': each
+                           for part, each in value.items()}
+                          if isinstance(value, dict) else {name: value})
+                for key, each in values.items():
+                    self.statsd.gauge(f'{SERVER}.{key}', each)
             except Exception:
                 self.log.exception('Unable to report the gauge %s:', name)
 

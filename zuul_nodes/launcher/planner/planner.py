@@ -210,12 +210,13 @@ class Planner:
                             [rank[-1] for rank in line.ranks]))
         return found
 
-    def countWaits(self, reason: Reason) -> int:
-        """:return: how many requests wait for a reason."""
+    def countWaits(self) -> dict[Reason, int]:
+        """:return: dict, each reason -> how many requests wait for it."""
+        counts = dict.fromkeys(Reason, 0)
         with self._lock:
-            return sum(len(line.ranks)
-                       for line in self.waiting.lines.values()
-                       if line.getKind() is reason)
+            for line in self.waiting.lines.values():
+                counts[line.getKind()] += len(line.ranks)
+        return counts
 
     def getStatuses(self) -> Iterator[tuple[str, Status]]:
         """:return: yields the canonical name and the status of each provider;

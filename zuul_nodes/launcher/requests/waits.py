@@ -94,13 +94,12 @@ class RequestWaits:
         if found:
             self.queue.addAfter(REASONS, self.interval)
 
-    def count(self, reason):
-        """
-        :param Reason reason: of a metric.
-        :return: the number of requests that wait for it.
-        """
-        unplanned = (len(self.unplanned) if reason is Reason.UNREADABLE else 0)
-        return unplanned + self.planner.countWaits(reason)
+    def count(self):
+        """:return: dict, each :class:`.Reason` -> the number of requests that
+            wait for it."""
+        counts = self.planner.countWaits()
+        counts[Reason.UNREADABLE] += len(self.unplanned)
+        return counts
 
     def isOver(self, request, reason):
         """Limit the wait for launchers that do not run.

@@ -12,6 +12,7 @@ import jinja2
 import pytest
 import yaml
 
+from tests.fixtures.checkruns import NODES
 from zuul_nodes.cmd.check import asking
 from zuul_nodes.cmd.check import command as check
 from zuul_nodes.cmd.check.asking import ask, askAll
@@ -19,21 +20,6 @@ from zuul_nodes.drivers import Check
 from zuul_nodes.exceptions import UserError
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
-
-NODES = '''\
-- image: {name: debian, type: cloud}
-- flavor: {name: small}
-- label: {name: debian, image: debian, flavor: small}
-- section:
-    name: cloud
-    connection: fake
-    images: [{name: debian, image-id: IMAGE}]
-    flavors: [small]
-- provider:
-    name: cloud
-    section: cloud
-    labels: [{name: debian, az: ZONE}]
-'''
 
 
 @pytest.fixture

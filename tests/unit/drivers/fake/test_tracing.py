@@ -1,7 +1,6 @@
 """Traces of requests, compared with those of Zuul's own launcher."""
 
 import re
-import uuid
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -12,14 +11,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import (
 import pytest
 from zuul.launcher.server import Launcher as ZuulLauncher
 from zuul.lib import tracing
-from zuul.model import NodesetRequest, ProviderNode
+from zuul.model import NodesetRequest
 from zuul.zk.components import COMPONENT_REGISTRY
-from zuul.zk.layout import LayoutState
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.docblocks import findBlocks
-from tests.fixtures.launcher import Started, makeProviders, makeRegistry
+from tests.fixtures.launcher import Started
 from tests.fixtures.waiting import waitFor
+from tests.unit.drivers.fake import stock
 from tests.unit.drivers.fake.layout import LAYOUT
 
 
@@ -38,13 +37,7 @@ def exporter(monkeypatch):
 
 
 def startZuuls(config):
-    launcher = ZuulLauncher(config, makeRegistry(config))
-    launcher.start()
-    with launcher.createZKContext(None, launcher.log) as context:
-        launcher.layout_providers_store.set(context, 'tenant', makeProviders(
-            launcher.connections, LAYOUT, zk_client=launcher.zk_client))
-        launcher.tenant_layout_state['tenant'] = LayoutState(
-            'tenant', 'scheduler', 0, uuid.uuid4().hex, {}, 1)
+    launcher, _ = stock.start(config)
     return launcher
 
 
@@ -61,11 +54,7 @@ def trees(zuul_conf, tmp_path, exporter):
     :return: a function of the function that starts a launcher; returns the
         tree of spans of a request that it has served.
     """
-    zuul_conf.read_dict({
-        'launcher': {'temp_dir': tmp_path,
-                     'command_socket': tmp_path / 'socket'},
-        'connection fake': {'driver': 'fake', 'path': str(tmp_path / 'cloud'),
-                            'create_delay': '0.2'}})
+    stock.configure(zuul_conf, tmp_path)
 
     def run(start):
         exporter.clear()
@@ -91,14 +80,8 @@ def serve(launcher):
             context, tenant_name='tenant', pipeline_name='check',
             labels=['label', 'label'], job_name='build',
             zuul_event_id='event', span_info=tracing.getSpanInfo(root))
-        waitFor(lambda: (found := launcher.api.getNodesetRequest(
-            request.uuid)) and found.state == found.State.FULFILLED)
-        nodes = list(launcher.api.getProviderNodes())
-        for node in nodes:
-            assert node.acquireLock(context, blocking=False)
-            with node.activeContext(context):
-                node.setState(ProviderNode.State.USED)
-            node.releaseLock(context)
+        nodes = stock.waitUntilServed(launcher, request)
+        stock.use(context, nodes)
         request = launcher.api.getNodesetRequest(request.uuid)
         waitFor(lambda: request.event_state == request.EventState.COMPLETE)
         request.delete(context)

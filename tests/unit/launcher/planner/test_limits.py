@@ -254,14 +254,21 @@ def test_a_driver_that_stops_answering_amid_a_decision(answers):
     assert isinstance(decision, Grant if answers else Wait)
 
 
+def recordAsked(provider):
+    """:return: a list, to which a provider adds each label whose needs it is
+        asked for."""
+    asked = []
+    getQuota = provider.getQuotaForLabel
+    provider._set(getQuotaForLabel=lambda label: asked.append(label)
+                  or getQuota(label))
+    return asked
+
+
 def test_new_layout_of_a_tenant_asks_nothing_of_others():
     def provider(tenant):
         return Provider('a', 'big', limits={'instances': 1}, tenant=tenant)
     other = provider('other')
-    asked = []
-    getQuota = other.getQuotaForLabel
-    other._set(getQuotaForLabel=lambda label: asked.append(label)
-               or getQuota(label))
+    asked = recordAsked(other)
     world = World(provider('tenant'), other)
     world.fill(1, 'big', tenant='other')
     _, wait = world.request('big', tenant='other')
@@ -277,10 +284,7 @@ def test_a_changed_limit_does_not_ask_again_what_labels_need():
     world = World(provider)
     world.fill(1, 'big')
     request, _ = world.request('big')
-    asked = []
-    getQuota = provider.getQuotaForLabel
-    provider._set(getQuotaForLabel=lambda label: asked.append(label)
-                  or getQuota(label))
+    asked = recordAsked(provider)
     provider.resource_limits = {'instances': 2}
     world.planner.limitsChanged()
     assert (world.woken, asked) == ([request.uuid], [])

@@ -382,8 +382,8 @@ TestPlanning = Planning.TestCase
        chance=st.randoms(use_true_random=False))
 def test_nobody_is_overtaken_for_ever(providers, size, need, missing, chance):
     """When all that run have ended, a large request has its nodes, however
-    many small ones there are, whatever is looked at anew, and though
-    somebody ahead waits for something else.  The providers may share an
+    many small ones there are, whatever is looked at anew, and though a
+    request ahead waits for something else.  The providers may share an
     endpoint that has less than their limits together."""
     names = [f'p{number}' for number in range(providers)]
     endpoint = None if missing is None else Endpoint('region', {

@@ -18,8 +18,8 @@ from zuul_nodes.launcher.planner.reasons import Reason
 
 def count(world):
     """:return: dict, reason -> number of requests, without zeros."""
-    return {reason: number for reason in Reason
-            if (number := world.planner.countWaits(reason))}
+    return {reason: number for reason, number
+            in world.planner.countWaits().items() if number}
 
 
 def fill(*providers, **surroundings):
@@ -65,7 +65,6 @@ def makeNoLauncher():
 
 def makePreparing():
     return World(Provider('a', 'big'), isAsked=lambda *args: False)
-
 
 
 @pytest.mark.parametrize('make, reason', [

@@ -64,7 +64,7 @@ def test_large_request_keeps_of_a_wider_limit_what_it_needs_besides():
     world.fill(2, 'small')
     _, wait = world.request('small')
     assert '1 kept for request' in wait.reason
-    # Nobody gets what comes back first.
+    # The planner keeps what comes back first.
     world.finish(first)
     assert world.woken == []
     world.finish(second)

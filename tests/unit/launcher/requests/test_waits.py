@@ -20,8 +20,8 @@ def read(launcher, tenant='tenant'):
 
 def countWaits(launcher):
     """:return: dict, reason -> the value of its gauge, without zeros."""
-    return {reason: number for reason in Reason
-            if (number := launcher.gauges.own[f'waiting.{reason}']())}
+    return {reason: number for reason, number
+            in launcher.gauges.own['waiting']().items() if number}
 
 
 def test_requests_of_a_line_have_their_places_and_the_reason(steps, racks):
