@@ -18,6 +18,7 @@ from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.providers.failures import describe
 from zuul_nodes.launcher.providers.scope import Scope
 from zuul_nodes.launcher.providers.unreadable import examine, isOfRecord
+from zuul_nodes.launcher.zookeeper import TreeWatch
 
 # Errors of the connection, with which no tenant can be read.
 LOST = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
@@ -35,6 +36,8 @@ class Layouts:
     :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the state of the layout that has been read.
     :ivar Scope scope: the same providers, for look-ups.
+    :ivar TreeWatch watch: reports changed layouts in time, as long as it is
+        complete.
     :ivar bool put_off: whether work waits for the end of an update: the update
         has news, or a caller was told to come back.
     """
@@ -63,8 +66,11 @@ class Layouts:
         self._lock = threading.Lock()
         self.providers_store = LayoutProvidersStore(
             self.zk_client, connections, system_id)
+        self.watch = TreeWatch(
+            session.client, session.own_writes, LayoutStateStore.layout_root,
+            self._noteChange)
         self.tenant_states = LayoutStateStore(
-            self.zk_client, self._noteChange)
+            self.zk_client, self._noteLate)
 
     @property
     def local_layout_state(self):
@@ -75,6 +81,10 @@ class Layouts:
         with self._lock:
             self._changes += 1
         self.changed()
+
+    def _noteLate(self):
+        if not self.watch.isComplete():
+            self._noteChange()
 
     def isUpToDate(self):
         """:return: whether no layout has changed since the last update.  If
@@ -96,14 +106,16 @@ class Layouts:
             else tenant_name in self.scope.unread)
 
     def isCertain(self, tenant_name):
-        """Check :meth:`isKnown` against ZooKeeper, for callers that would fail
-        a node or a request.
+        """As :meth:`isKnown`, for callers that would fail a node or a request.
 
-        A watch may be late: the launcher may see a node or a request before
-        the watch reports the layout that it comes from.
+        The launcher may see a node or a request before it learns of the layout
+        that it comes from, if the watch is not complete.
         """
+        is_complete = self.watch.isComplete()
         if not self.isKnown(tenant_name):
             return False
+        if is_complete:
+            return True
         names = ({*self.tenant_states, *self.states} if tenant_name is None
                  else {tenant_name})
         if any(self.states.get(name) != self.tenant_states.get(name)
@@ -118,6 +130,9 @@ class Layouts:
         :return: whether the tenant's layout at that time, or a later one, has
             been read.  If not, as :meth:`isUpToDate`.
         """
+        if (self.watch.isComplete() and self._read == self._changes
+                and tenant_name not in self.scope.unread):
+            return True
         # A process that has seen the record reads at least the layout state of
         # that time.
         state = self.tenant_states.get(tenant_name)

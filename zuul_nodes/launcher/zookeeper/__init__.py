@@ -24,6 +24,7 @@ from zuul_nodes.launcher.zookeeper.recordcache import Records
 from zuul_nodes.launcher.zookeeper.replacements import REPLACEMENTS, improve
 from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
+from zuul_nodes.launcher.zookeeper.treewatch import TreeWatch
 from zuul_nodes.launcher.zookeeper.zuulrecords import (
     decompress,
     getCreationTime,
@@ -53,6 +54,7 @@ __all__ = [
     'PlannerRecords',
     'Records',
     'Session',
+    'TreeWatch',
     'UnwritableError',
     'Uploads',
     'commitNew',

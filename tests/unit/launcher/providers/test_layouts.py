@@ -49,10 +49,12 @@ def test_layout_that_was_read_before_a_tenant_went_is_used(
 
 
 @pytest.fixture
-def late(steps):
+def late(steps, monkeypatch):
     """Have a tenant, "late", whose layout no watch has told of yet."""
     steps.setLayout(cloud('one'))
     steps.run()
+    monkeypatch.setattr(steps.layouts.watch, 'isComplete', lambda: False)
+    monkeypatch.setattr(steps.layouts.watch, 'changed', lambda: None)
     steps.layouts.tenant_states._callback = lambda: None
     steps.writeLayout(cloud('two'), 'late')
     assert steps.layouts.isUpToDate()
@@ -207,6 +209,24 @@ def test_request_gets_nothing_of_a_layout_that_is_older_than_it(steps, racks):
     label = steps.getProvider('one').labels['big']
     assert (label.boot_timeout, node.label_config_hash) == (
         6, label.config_hash)
+
+
+def test_request_costs_no_read_of_its_layout(steps, racks, monkeypatch):
+    """Whether it can be served or has to wait."""
+    steps.setLayout(changed(5))
+    steps.run()
+    read, get = [], type(steps.layouts.tenant_states).__getitem__
+
+    def note(store, name):
+        read.append(name)
+        return get(store, name)
+    requests = [steps.addRequest('big') for _ in range(3)]
+    with monkeypatch.context() as context:
+        context.setattr(
+            type(steps.layouts.tenant_states), '__getitem__', note)
+        for request in requests:
+            take(steps, request)
+    assert not read
 
 
 def test_request_that_is_older_than_a_layout_does_not_wait_for_it(
