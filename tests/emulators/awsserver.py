@@ -43,18 +43,25 @@ def aws_server():
     from botocore.client import ClientCreator
     import botocore.loaders
     import botocore.session
+    from moto import backends
+    from moto.core import responses
 
     from tests.emulators.aws import Aws
 
     # What botocore knows of AWS it reads for each session: a second.  And
     # it makes seven hundred methods for the clients of each endpoint, which
-    # has eight of them, and most tests use one or two.
+    # has eight of them, and most tests use one or two.  Moto looks for each
+    # request which services and which actions it has.
     with contextlib.ExitStack() as stack:
         for of, name, value in (
                 (botocore.session, 'create_loader',
                  functools.cache(botocore.loaders.create_loader)),
                 (ClientCreator, '_create_methods',
                  _createMethodsOnce(ClientCreator)),
+                (backends, 'list_of_moto_modules', functools.partial(
+                    list, [*backends.list_of_moto_modules()])),
+                (responses, 'method_names_from_class', functools.cache(
+                    responses.method_names_from_class)),
                 (Session, 'client', _makeLate(Session.client)),
                 (Session, 'resource', _makeLate(Session.resource))):
             stack.enter_context(mock.patch.object(of, name, value))

@@ -69,10 +69,14 @@ class Aws:
 
     def __init__(self):
         from moto.core import DEFAULT_ACCOUNT_ID
+        from moto.moto_server.werkzeug_app import MotoRequestHandler
         from moto.server import ThreadedMotoServer
 
         self.account = DEFAULT_ACCOUNT_ID
         self._stack = contextlib.ExitStack()
+        # As with AWS, connections last.
+        self._stack.enter_context(mock.patch.object(
+            MotoRequestHandler, 'protocol_version', 'HTTP/1.1'))
         # There are hundreds of images.
         self._stack.enter_context(mock.patch.dict(
             'os.environ', MOTO_EC2_LOAD_DEFAULT_AMIS='false'))
