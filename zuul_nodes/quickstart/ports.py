@@ -55,7 +55,9 @@ def freePorts(count, among=FREE_PORTS):
     :return: a list of different free ports.  No other call returns them, in
         this or any other process, while this process lives.
     """
-    ports = (port for port in _random.sample(among, len(among))
+    # From a random one on: to shuffle all of them takes ten milliseconds.
+    first = _random.randrange(len(among))
+    ports = (port for port in itertools.chain(among[first:], among[:first])
              if isFree(port) and _claim(port))
     found = list(itertools.islice(ports, count))
     if len(found) < count:

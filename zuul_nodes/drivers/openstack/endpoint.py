@@ -1,7 +1,9 @@
 """A region of an OpenStack cloud, shared by all providers that use it."""
 
+import os
 import threading
 
+from openstack.config import loader
 from openstack.exceptions import ConflictException
 from zuul.driver.openstack import openstackendpoint
 
@@ -45,6 +47,8 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         self.images = Images(self)
         self._quota = Quota(self)
         self._resources = Resources(self)
+        # The versions of the configuration files, and what they say.
+        self._image_format = None, None
 
     @property
     def client(self):
@@ -63,6 +67,15 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
             self.connection.api_timeout
             or config.config.get('api_timeout') or API_TIMEOUT)
         return config
+
+    def getImageFormat(self):
+        # Each image of each provider asks, and openstacksdk parses all of
+        # clouds.yaml each time.
+        versions = _getVersions(
+            self.connection.config_files or loader.CONFIG_FILES)
+        if versions != self._image_format[0]:
+            self._image_format = versions, super().getImageFormat()
+        return self._image_format[1]
 
     def getZones(self):
         """:return: the available zones of the cloud."""
@@ -127,3 +140,16 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         except ConflictException:
             # A launcher has died after it had shared the image.
             return member_id
+
+
+def _getVersions(paths):
+    """:return: a list of what changes with each version of some files."""
+    versions = []
+    for path in paths:
+        try:
+            stat = os.stat(path)
+        except OSError:
+            versions.append(None)
+        else:
+            versions.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    return versions

@@ -2,13 +2,13 @@
 made step by step."""
 
 import itertools
-import time
 import types
 
 from zuul.model import ProviderNode
 
 from tests.emulators.azure import REGION, redirect
 from tests.fixtures.layout import makeLayout
+from tests.fixtures.waiting import finish
 from zuul_nodes.drivers import forNode, getZones, turnZones
 from zuul_nodes.drivers.azure import AzureDriver
 from zuul_nodes.drivers.azure.endpoint import AzureEndpoint
@@ -127,23 +127,15 @@ class Site:
 
     def create(self, node, image_id=None):
         """Have a node made.  :raises Exception: it will not be."""
-        self.advance(self.makeMachine(node, image_id), node, 'create_state')
+        finish(self.makeMachine(node, image_id), node, 'create_state',
+               PATIENCE)
         return node
 
     def delete(self, node):
         """Have a node removed, of which only the record is known."""
         machine = self.provider.getDeleteStateMachine(
             node, self.endpoint.log)
-        self.advance(machine, node, 'delete_state')
-
-    def advance(self, machine, node, key):
-        end = time.monotonic() + PATIENCE
-        while not machine.complete:
-            assert time.monotonic() < end, machine.toDict()
-            try:
-                machine.advance()
-            finally:
-                node._set(**{key: machine.toDict()})
+        finish(machine, node, 'delete_state', PATIENCE)
 
     @property
     def left(self):

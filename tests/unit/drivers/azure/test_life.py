@@ -7,7 +7,7 @@ import types
 import pytest
 from zuul.driver.azure.azuremodel import AzureProviderNode
 
-from tests.fixtures.waiting import waitFor
+from tests.fixtures.waiting import finish, waitFor
 from tests.unit.drivers.azure.sites import IMAGE, SUBNET, change
 from zuul_nodes.drivers import (
     CapacityError,
@@ -205,7 +205,7 @@ def test_machine_that_somebody_deletes(site, azure):
     azure.operations.polls['virtualMachines.delete'] = None
     site.endpoint.calls.call('deleteInstance', node.azure_vm_id)
     with pytest.raises(DriverError, match='deleting'):
-        site.advance(machine, node, 'create_state')
+        finish(machine, node, 'create_state')
 
 
 @pytest.mark.parametrize('generates', [True, False])

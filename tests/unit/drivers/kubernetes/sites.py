@@ -129,8 +129,7 @@ class Site:
     def delete(self, node):
         """Take steps until there is nothing more to do."""
         machine = self.provider.getDeleteStateMachine(node, self.log)
-        while not machine.complete:
-            machine.advance()
+        waitFor(lambda: machine.advance() or machine.complete)
         self.cluster.settle()
 
 

@@ -3,12 +3,12 @@ it, and nodes that are made step by step."""
 
 import itertools
 import pathlib
-import time
 import types
 
 from zuul.model import ProviderNode
 
 from tests.fixtures.layout import makeLayout
+from tests.fixtures.waiting import finish
 from zuul_nodes.drivers import forNode, getZones, turnZones
 from zuul_nodes.drivers.openstack import OpenstackDriver
 
@@ -101,23 +101,14 @@ class NodeSite:
         """Have a node made.  :return: the machine.
         :raises Exception: it will not be."""
         machine = machine or self.makeMachine(node)
-        self.advance(machine, node, 'create_state')
+        finish(machine, node, 'create_state', PATIENCE)
         return machine
 
     def delete(self, node):
         """Have a node removed, of which only the record is known."""
         machine = self.provider.getDeleteStateMachine(
             node, self.endpoint.log)
-        self.advance(machine, node, 'delete_state')
-
-    def advance(self, machine, node, key):
-        end = time.monotonic() + PATIENCE
-        while not machine.complete:
-            assert time.monotonic() < end, machine.toDict()
-            try:
-                machine.advance()
-            finally:
-                node._set(**{key: machine.toDict()})
+        finish(machine, node, 'delete_state', PATIENCE)
 
     @property
     def servers(self):

@@ -2,6 +2,7 @@
 
 import types
 
+from openstack.config import OpenStackConfig
 import pytest
 from zuul.provider import BaseProvider
 
@@ -67,6 +68,23 @@ def test_image_format(load):
     # An image that has the other format is another one.
     assert image.zuul_config_hash != (
         other.images['debian'].zuul_config_hash)
+
+
+def test_format_of_the_cloud_is_read_once_until_its_file_changes(
+        load, clouds_yaml, monkeypatch):
+    read = []
+    getOne = OpenStackConfig.get_one
+
+    def note(self, *args, **kwargs):
+        read.append(kwargs)
+        return getOne(self, *args, **kwargs)
+    monkeypatch.setattr(OpenStackConfig, 'get_one', note)
+    assert [load(LAYOUT).images['debian'].format for _ in range(3)] == [
+        'qcow2'] * 3
+    assert len(read) == 1
+    clouds_yaml.write_text(clouds_yaml.read_text().replace(
+        'region_name:', 'image_format: raw\n    region_name:'))
+    assert load(LAYOUT).images['debian'].format == 'raw'
 
 
 def test_wrong_format(load):
