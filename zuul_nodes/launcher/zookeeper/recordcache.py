@@ -28,7 +28,6 @@ from zuul_nodes.launcher.zookeeper.content import (
     makeStat,
 )
 from zuul_nodes.launcher.zookeeper.dispatch import isOrdered, takenAtOnce
-from zuul_nodes.launcher.zookeeper.replacements import DISPATCH, use
 from zuul_nodes.launcher.zookeeper.session import Known
 from zuul_nodes.launcher.zookeeper.transaction import Conflict
 
@@ -367,8 +366,6 @@ class Records(launcher.LauncherApi):
         self.component_info = component
         self.connection_filter = connection_filter
         self.stop_event = threading.Event()
-        # Before there is news, so that none overtakes other news.
-        use(DISPATCH, zk_client.client)
         self._reader = Reader()
         self.requests_cache = Cache(
             self._reader, zk_client, NodesetRequest,

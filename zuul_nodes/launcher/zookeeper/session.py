@@ -17,6 +17,7 @@ from zuul.model import ProviderNode
 from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
+from zuul_nodes.launcher.zookeeper.replacements import DISPATCH, use
 from zuul_nodes.launcher.zookeeper.sessionlife import SessionLife
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
@@ -42,6 +43,8 @@ class Session:
         self.written = written
         self.own_writes = OwnWrites()
         self.client = zk_client.client
+        # Before anything is watched, so that no event overtakes another.
+        use(DISPATCH, self.client)
         self.identifier = identifier
         self.stop_event = stop_event
         self.epoch = 0
