@@ -456,9 +456,13 @@ def test_a_lock_that_is_given_up_while_a_launcher_begins(
     contender = f'{record.getLockPath()}/some__lock__0000000000'
     zk_client = ZooKeeperClient.fromConfig(zuul_conf)
     zk_client.connect()
+    # It puts the messages of its client in order.
+    Session(zk_client, 'other', threading.Event())
     handler = zk_client.client.handler
     go_on = threading.Event()
-    handler.dispatch_callback(Callback('watch', go_on.wait, (TIMEOUT,)))
+    waits = []
+    handler.dispatch_callback(Callback(
+        'watch', lambda: waits.append(go_on.wait(TIMEOUT)), ()))
     walkTree = Cache._walkTree
 
     def lockThen(each, root=None, seen_paths=None):
@@ -476,6 +480,7 @@ def test_a_lock_that_is_given_up_while_a_launcher_begins(
         zk_client.client.sync(cache.root)
         go_on.set()
         handler.callback_queue.join()
+        assert waits == [True]
         assert api.nodes_cache.waitForSync(TIMEOUT)
         assert not api.getProviderNode(record.uuid).is_locked
     finally:
