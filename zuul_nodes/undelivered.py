@@ -57,11 +57,6 @@ def read(client, name):
     return found
 
 
-def getNames(client):
-    """:return: a set of the canonical names of images with records."""
-    return zkrecords.getNames(client, ROOT)
-
-
 def forget(client, name):
     """Delete the records of an image that is no longer missing."""
     with contextlib.suppress(NoNodeError, NotEmptyError):

@@ -31,11 +31,6 @@ def find(client, upload_id):
     return set(zkrecords.getChildren(client, f'{ROOT}/{upload_id}'))
 
 
-def getUploads(client):
-    """:return: a set of the ids of uploads with records."""
-    return set(zkrecords.getChildren(client, ROOT))
-
-
 def forget(client, upload_id):
     with contextlib.suppress(NoNodeError):
         client.delete(f'{ROOT}/{upload_id}', recursive=True)

@@ -23,7 +23,13 @@ def getChildren(client, path):
 
 def getNames(client, path):
     """:return: a set of the names in paths that :func:`getPath` made."""
-    return set(map(urllib.parse.unquote_plus, getChildren(client, path)))
+    return decode(getChildren(client, path))
+
+
+def decode(children):
+    """:return: a set of the names from which :func:`getPath` made some
+        children."""
+    return set(map(urllib.parse.unquote_plus, children))
 
 
 def read(client, path):

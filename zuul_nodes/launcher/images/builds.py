@@ -12,7 +12,7 @@ the launcher waits before it requests the next one.
 
 import logging
 
-from zuul_nodes import gonefiles, imagecontrols, undelivered
+from zuul_nodes import imagecontrols, undelivered
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
@@ -62,8 +62,8 @@ class ImageBuilds:
         for name in sorted(self.records.steering.getOrdered()):
             with self.schedule.isolate(name):
                 self._obey(name)
-        known = self.events.getKeys(EventKind.BUILD) | undelivered.getNames(
-            self.records.client)
+        known = (self.events.getKeys(EventKind.BUILD)
+                 | self.records.undelivered.get())
         self._forget(known - missing.keys())
         self._unbuildable &= missing.keys()
         self._undelivered &= missing.keys()
@@ -101,16 +101,13 @@ class ImageBuilds:
         :return: a set of (canonical name, format) that an endpoint needs and
             cannot get, because the files of the builds are gone.
         """
-        gone = self._getGone()
+        gone = self.records.gone_files.get()
         touched = {key for key, artifacts in good.items()
                    if any(each.uuid in gone for each in artifacts)}
         return {need[:2] for need, wanted in self._getNeeds(touched)
                 if not findSource(
                     good[need[:2]],
                     findUploads(self.uploads, need, wanted), gone)}
-
-    def _getGone(self):
-        return gonefiles.getIds(self.records.client)
 
     def _getNeeds(self, keys):
         """:return: a list of (Need, Wanted) for some images in some formats.
@@ -131,7 +128,7 @@ class ImageBuilds:
                  for upload in self.uploads.getUploadsForImage(name)
                  if upload.validated and upload.artifact_uuid in artifacts}
         gone = {(name, artifacts[key].format)
-                for key in self._getGone() & artifacts.keys()}
+                for key in self.records.gone_files.get() & artifacts.keys()}
         return self.layouts.scope.getImageFormats()[name] <= valid and all(
             any(upload.validated and upload.state == upload.State.READY
                 for upload in findUploads(self.uploads, need, wanted))

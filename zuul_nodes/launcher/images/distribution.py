@@ -15,7 +15,6 @@ import uuid
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes import gonefiles
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findNewest, findSource
 from zuul_nodes.launcher.zookeeper import inState, sync
@@ -57,7 +56,7 @@ class Distribution:
             in getNeeds(self.layouts, self.schedule).items()
             if need.endpoint_name in endpoints}
         good = getGood(self.builds, self.registry)
-        gone = gonefiles.getIds(self.records.client)
+        gone = self.records.gone_files.get()
         for need, wanted in needs.items():
             artifacts = [each for each in good[need[:2]]
                          if each.state == each.State.READY]

@@ -17,7 +17,7 @@ from kazoo.exceptions import NoNodeError
 
 from zuul_nodes import zkrecords
 from zuul_nodes.launcher.images.schedule import getAge
-from zuul_nodes.launcher.zookeeper import Conflict
+from zuul_nodes.launcher.zookeeper import Conflict, Names
 
 ROOT = '/zuul/zuul-nodes/image-events'
 
@@ -57,6 +57,8 @@ class ImageEvents:
         self.client = session.client
         for kind in EventKind:
             self.client.ensure_path(f'{ROOT}/{kind}')
+        self._keys = {kind: Names(self.client, f'{ROOT}/{kind}')
+                      for kind in EventKind}
 
     def addEvent(self, transaction, kind, key, sent, tenant_name, name,
                  project, branch):
@@ -130,7 +132,7 @@ class ImageEvents:
 
     def getKeys(self, kind):
         """:return: a set of the keys that have a record."""
-        return zkrecords.getNames(self.client, f'{ROOT}/{kind}')
+        return self._keys[kind].get()
 
     def forgetEvent(self, kind, key):
         """Remove the record of an event that is no longer needed."""

@@ -2,9 +2,10 @@
 
 import operator
 
+from zuul_nodes import gonefiles, imageremarks, undelivered, uploadboots
 from zuul_nodes.imageremarks import Remarks
 from zuul_nodes.launcher.images.steering import Steering
-from zuul_nodes.launcher.zookeeper import Builds, Uploads
+from zuul_nodes.launcher.zookeeper import Builds, Names, Uploads
 
 
 class ImageRecords:
@@ -15,6 +16,11 @@ class ImageRecords:
     :ivar Builds builds: the cache of all artifacts.
     :ivar Uploads uploads: the cache of all uploads.
     :ivar Remarks remarks: why uploads are not in service.
+    :ivar Names remarked: the ids of uploads with remarks.
+    :ivar Names booted: the ids of uploads with records of their nodes.
+    :ivar Names gone_files: the ids of artifacts whose files are gone.
+    :ivar Names undelivered: the canonical names of images with formats that
+        builds fail to deliver.
     :ivar Steering steering: what operators have paused or kept.
     """
 
@@ -24,6 +30,10 @@ class ImageRecords:
         self.builds = Builds(session.zk_client, notify)
         self.uploads = Uploads(session.zk_client, notify)
         self.remarks = Remarks(self.client)
+        self.remarked = Names(self.client, imageremarks.ROOT)
+        self.booted = Names(self.client, uploadboots.ROOT)
+        self.gone_files = Names(self.client, gonefiles.ROOT)
+        self.undelivered = Names(self.client, undelivered.ROOT)
         self.steering = Steering(session.zk_client, notify)
 
     def stop(self):

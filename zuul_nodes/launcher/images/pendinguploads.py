@@ -3,7 +3,6 @@
 import collections
 import logging
 
-from zuul_nodes import gonefiles
 from zuul_nodes.launcher.images.policy import isRejected
 from zuul_nodes.launcher.images.transfers import findProvider
 
@@ -31,7 +30,7 @@ class PendingUploads:
         """Start the uploads of built images that are due."""
         pending = collections.defaultdict(list)
         known = collections.defaultdict(list)
-        gone = gonefiles.getIds(self.records.client)
+        gone = self.records.gone_files.get()
         for upload in self.getHandled():
             with self.schedule.isolate(upload):
                 if not self._isWanted(upload):

@@ -103,20 +103,20 @@ class Images:
 
     def _forgetRemarks(self):
         """Remove the remarks and boot records of deleted uploads."""
-        client, remarks = self.records.client, self.records.remarks
+        records = self.records
         for keys, forget in (
-                (remarks.getKeys(), remarks.deleteRemark),
-                (uploadboots.getUploads(client), functools.partial(
-                    uploadboots.forget, client))):
+                (records.remarked.get(), records.remarks.deleteRemark),
+                (records.booted.get(), functools.partial(
+                    uploadboots.forget, records.client))):
             if keys - self._getUploadIds():
                 # The remark of a replacement is written with its record.
-                sync(self.records.uploads)
+                sync(records.uploads)
                 for key in keys - self._getUploadIds():
                     forget(key)
 
     def _forgetGoneFiles(self):
         """Remove the notes about missing files of deleted builds."""
-        gone = gonefiles.getIds(self.records.client)
+        gone = self.records.gone_files.get()
         if all(map(self.records.builds.getItem, gone)):
             return
         sync(self.records.builds)

@@ -10,7 +10,6 @@ import logging
 
 from zuul.model import ImageBuildArtifact
 
-from zuul_nodes import gonefiles
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import getKept, isRejected, isUsed
 from zuul_nodes.launcher.images.schedule import groupByArtifact
@@ -214,7 +213,7 @@ class Retention:
         ready = [artifact for artifact in artifacts
                  if artifact.state == artifact.State.READY]
         newest = _getNewest(ready)
-        gone = gonefiles.getIds(self.records.client)
+        gone = self.records.gone_files.get()
         newest_gone = _getNewest(
             artifact for artifact in ready if artifact.uuid in gone)
         needed = self.layouts.scope.getImageFormats()

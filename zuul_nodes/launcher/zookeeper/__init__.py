@@ -17,6 +17,7 @@ from zuul_nodes.launcher.zookeeper.content import (
     serialize,
 )
 from zuul_nodes.launcher.zookeeper.disconnect import Disconnect
+from zuul_nodes.launcher.zookeeper.names import Names
 from zuul_nodes.launcher.zookeeper.newnodes import commitNew
 from zuul_nodes.launcher.zookeeper.orders import Orders
 from zuul_nodes.launcher.zookeeper.plannerrecords import PlannerRecords
@@ -50,6 +51,7 @@ __all__ = [
     'Disconnect',
     'Entry',
     'Interruptible',
+    'Names',
     'Orders',
     'PlannerRecords',
     'Records',

@@ -185,7 +185,7 @@ def test_a_missing_format_is_forgotten_when_it_is_uploaded(
     launcher.addUpload(
         addArtifact(launcher), 'rack', 'a', **READY | {'validated': True})
     launcher.images.builds.reconcile()
-    assert undelivered.getNames(launcher.zk_client.client) == set()
+    assert launcher.records.undelivered.get() == set()
 
 
 # Who validates
