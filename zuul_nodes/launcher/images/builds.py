@@ -175,7 +175,7 @@ class ImageBuilds:
         if name not in missing:
             return
         formats = ', '.join(sorted(missing[name]))
-        found = undelivered.read(self.records.client, name)
+        found = self.records.getUndelivered(name)
         tenant_name = choose(self.tenants.getDeliverers(
             name, missing[name], found), sent)
         if tenant_name:

@@ -122,6 +122,8 @@ class ImageEvents:
 
     def get(self, kind, key):
         """:return: the last record, a :class:`Sent`, or None."""
+        if key not in self.getKeys(kind):
+            return None
         try:
             data, stat = self.client.get(getEventPath(kind, key))
         except NoNodeError:

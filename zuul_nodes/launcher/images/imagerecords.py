@@ -40,6 +40,11 @@ class ImageRecords:
         for cache in (self.steering, self.builds, self.uploads):
             cache.stop()
 
+    def getUndelivered(self, name):
+        """:return: as of :func:`.undelivered.read`."""
+        return (undelivered.read(self.client, name)
+                if name in self.undelivered.get() else {})
+
     def getUploads(self, name):
         """List the uploads of an image, without those of deleted builds.
 
