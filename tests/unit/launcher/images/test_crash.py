@@ -178,6 +178,8 @@ def test_event_of_upload_that_becomes_ready_meanwhile_is_kept(
         return waitForSync(*args)
 
     def makeReady(kind):
+        # To announce it asks for the same.
+        monkeypatch.setattr(events, 'getKeys', getKeys)
         other = ImageUpload()
         other._set(uuid=upload.uuid)
         with image_launcher.context() as context:
