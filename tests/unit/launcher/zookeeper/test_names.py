@@ -7,8 +7,7 @@ import pytest
 
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import zkrecords
-from zuul_nodes.launcher.zookeeper import Names, improve
-from zuul_nodes.launcher.zookeeper.dispatch import installDispatch
+from zuul_nodes.launcher.zookeeper import Names
 
 ROOT = '/names'
 ROUNDS = 100
@@ -24,13 +23,6 @@ class Reads(list):
             self.append(path)
             return getChildren(path, **kwargs)
         monkeypatch.setattr(client, 'get_children', note)
-
-
-@pytest.fixture
-def client(zk_client):
-    improve(zk_client.client)
-    installDispatch(zk_client.client)
-    return zk_client.client
 
 
 @pytest.fixture

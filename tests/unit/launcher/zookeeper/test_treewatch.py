@@ -8,8 +8,7 @@ from kazoo.protocol.states import KazooState
 import pytest
 
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.zookeeper import TreeWatch, improve
-from zuul_nodes.launcher.zookeeper.dispatch import installDispatch
+from zuul_nodes.launcher.zookeeper import TreeWatch
 from zuul_nodes.launcher.zookeeper.ownwrites import OwnWrites
 
 ROUNDS = 100
@@ -38,13 +37,6 @@ class Site:
         before = self.own_writes.connection
         self.client._connection._socket.shutdown(socket.SHUT_RDWR)
         waitFor(lambda: self.own_writes.connection > before)
-
-
-@pytest.fixture
-def client(zk_client):
-    improve(zk_client.client)
-    installDispatch(zk_client.client)
-    return zk_client.client
 
 
 @pytest.fixture
