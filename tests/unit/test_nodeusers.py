@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.fixtures.claims import getClaims, isLocked
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import nodeusers
 from zuul_nodes.nodeusers import ClaimError, User, claim
@@ -16,6 +17,8 @@ from zuul_nodes.nodeusers import ClaimError, User, claim
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason='root alone has other users')
 
+# Neither systemd nor other tests have any number from here on.
+FREE = 70000
 CLAIM = """
 import sys
 from zuul_nodes import nodeusers
@@ -49,19 +52,13 @@ def claimElsewhere():
         yield claimElsewhere
 
 
-def isLocked(number):
-    # Others than we see it, too.
-    return subprocess.run(
-        ['flock', '--nonblock', nodeusers.LOCKS / str(number), 'true'],
-        check=False, timeout=30).returncode == 1
-
-
 def test_it_is_of_systemds_range_and_by_its_lock(tmp_path):
     with claim(tmp_path) as user:
         assert 61184 <= user.uid == user.gid <= 65519
-        path = f'/run/systemd/dynamic-uid/{user.uid}'
+        assert os.path.exists(f'/run/systemd/dynamic-uid/{user.uid}')
         assert isLocked(user.uid)
-    assert not os.path.exists(path)
+        assert getClaims(tmp_path).keys() == {user.uid}
+    waitFor(lambda: not getClaims(tmp_path))
 
 
 def test_two_processes_never_have_the_same(tmp_path, claimElsewhere):
@@ -71,9 +68,11 @@ def test_two_processes_never_have_the_same(tmp_path, claimElsewhere):
         assert user.uid != number
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert not isLocked(number)
-    with claim(tmp_path) as user:
-        assert user.uid == number
+
+    def claimAgain():
+        with claim(tmp_path) as user:
+            return user.uid == number
+    waitFor(claimAgain)
 
 
 def test_an_account_keeps_its_number(setNumbers):
@@ -85,6 +84,7 @@ def test_an_account_keeps_its_number(setNumbers):
 
 
 def test_a_process_keeps_its_number(setNumbers):
+    setNumbers(FREE, FREE + 10)
     with claim() as user:
         number = user.uid
         process = subprocess.Popen(
@@ -102,7 +102,7 @@ def test_a_process_keeps_its_number(setNumbers):
 
 def test_a_directory_keeps_its_number(setNumbers, tmp_path, monkeypatch):
     """What was killed has not released it."""
-    setNumbers(61184, 61185)
+    setNumbers(FREE, FREE + 1)
     directory = tmp_path / 'node'
     directory.mkdir()
     with claim(directory) as user:
@@ -113,20 +113,20 @@ def test_a_directory_keeps_its_number(setNumbers, tmp_path, monkeypatch):
     claim(directory).release()
     directory.rmdir()
     with claim(tmp_path / 'other') as user:
-        assert user.uid == 61184
+        assert user.uid == FREE
     assert os.listdir(nodeusers.LOCKS) == []
 
 
 def test_what_systemd_has_left_is_free(setNumbers, tmp_path):
-    setNumbers(61184, 61185)
+    setNumbers(FREE, FREE + 1)
     nodeusers.LOCKS.mkdir()
-    (nodeusers.LOCKS / '61184').write_text('some-service-with-a-name\n')
+    (nodeusers.LOCKS / str(FREE)).write_text('some-service-with-a-name\n')
     with claim(tmp_path):
-        assert (nodeusers.LOCKS / '61184').read_text() == f'{tmp_path}\n'
+        assert (nodeusers.LOCKS / str(FREE)).read_text() == f'{tmp_path}\n'
 
 
 def test_files_of_all_that_is_free_are_removed(setNumbers, tmp_path):
-    setNumbers(61184, 61194)
+    setNumbers(FREE, FREE + 10)
     directories = [tmp_path / name for name in ('removed', 'there')]
     for directory in directories:
         directory.mkdir()
@@ -155,9 +155,9 @@ def test_a_claim_lasts_as_long_as_a_command_that_holds_it(tmp_path):
             for each in os.listdir(descriptors)}
         os.kill(number, signal.SIGKILL)
         process.wait()
-        assert not isLocked(user.uid)
-    nodeusers.forget(user.uid)
-    assert not (nodeusers.LOCKS / str(user.uid)).exists()
+        waitFor(lambda: not isLocked(user.uid))
+    nodeusers.forgetFree()
+    waitFor(lambda: not getClaims(tmp_path))
 
 
 def test_the_command_ends_with_what_holds_it(tmp_path):
@@ -182,7 +182,7 @@ def test_without_root_nothing_is_claimed(setNumbers, tmp_path, monkeypatch):
 
 
 def test_a_directory_that_root_cannot_write_to(setNumbers, tmp_path):
-    setNumbers(61184, 61185)
+    setNumbers(FREE, FREE + 1)
     nodeusers.LOCKS.write_text('')
     with pytest.raises(ClaimError, match='Unable to claim a user'):
         claim(tmp_path)

@@ -8,7 +8,9 @@ import sys
 import psutil
 import pytest
 
+from tests.fixtures.claims import getClaims
 from tests.fixtures.processes import hasEnded
+from tests.fixtures.waiting import waitFor
 from zuul_nodes import nodeusers
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.quickstart import leftovers
@@ -112,10 +114,12 @@ def test_what_a_killed_run_left_is_ended(tmp_path, claim):
     orphan = psutil.Process(int(pid))
     first_node = f'{nodes}/first'
     state = claim(tmp_path)
-    # Until its files were removed, the user was theirs.
-    with nodeusers.claim(first_node) as user:
-        assert user.uid in (None, int(number)) or (
-            state.user.uid == int(number))
+
+    def isFree():
+        """Until its files were removed, the user was theirs."""
+        with nodeusers.claim(first_node) as user:
+            return user.uid in (None, int(number))
+    waitFor(lambda: state.user.uid == int(number) or isFree())
     assert hasEnded(orphan)
     assert not pathlib.Path(sockets).exists()
     assert os.listdir(nodes) == [] if os.geteuid() else (
@@ -129,11 +133,10 @@ def test_each_run_of_root_has_a_user_of_its_own(tmp_path, claim):
     assert len(users) == 2
     assert users.isdisjoint(
         {entry.pw_uid for entry in pwd.getpwall()})
-    files = [nodeusers.LOCKS / str(number) for number in users]
-    assert all(map(os.path.exists, files))
     for state in states:
+        assert getClaims(state.first_node).keys() == {state.user.uid}
         state.release()
-    assert not any(map(os.path.exists, files))
+        waitFor(lambda state=state: not getClaims(state.first_node))
 
 
 def test_no_user_can_be_claimed(tmp_path, claim, monkeypatch):

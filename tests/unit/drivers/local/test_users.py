@@ -1,7 +1,5 @@
 """Seen from the machine, each node is a user of its own."""
 
-import contextlib
-import fcntl
 import grp
 import os
 import pathlib
@@ -12,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from tests.fixtures.claims import getClaims, isLocked
 from tests.fixtures.ending import endWith
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local.sites import Site, ssh
@@ -44,27 +43,11 @@ def getOwners(path):
             for number in (stat.st_uid, stat.st_gid)}
 
 
-def readText(path):
-    """:return: what a file contains; None if there is none."""
-    with contextlib.suppress(FileNotFoundError):
-        return path.read_text()
-    return None
-
-
 def getProcesses(site, node):
     """:return: those of a node that are not root's."""
     return {each for process in site.getProcesses(f'np{node}')
             for each in (process, *process.children(recursive=True))
             if each.uids().real}
-
-
-def isLocked(user):
-    with open(nodeusers.LOCKS / str(user.uid), 'rb') as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def test_each_node_is_a_user_of_its_own(site):
@@ -81,7 +64,7 @@ def test_each_node_is_a_user_of_its_own(site):
         assert {number for process in getProcesses(site, node)
                 for number in (*process.uids(), *process.gids())} == {
                     user.uid}
-        assert isLocked(user)
+        assert isLocked(user.uid)
     # They share an image, which is neither's.
     image, = site.images.entries.names()
     assert getOwners(site.images.entries.path(image)) == {0}
@@ -134,13 +117,12 @@ def test_a_killed_node_has_its_user_until_it_is_deleted(site, directory):
     for process in site.getProcesses(node_name := f'np{NODES[0]}'):
         process.kill()
     waitFor(lambda: not site.getProcesses(node_name))
+    waitFor(lambda: not isLocked(user.uid))
     # Its files are still there, so no other one gets it.
-    assert not isLocked(user)
-    lock = nodeusers.LOCKS / str(user.uid)
-    assert lock.read_text() == f'{getDirectory(site, NODES[0])}\n'
+    path = getDirectory(site, NODES[0])
+    assert getClaims(path) == {user.uid: str(path)}
     site.delete(node)
-    # Other launchers of the machine may have taken it already.
-    assert readText(lock) != f'{getDirectory(site, NODES[0])}\n'
+    waitFor(lambda: not getClaims(path))
     assert site.create(site.makeNode(NODES[0]))
 
 
@@ -165,7 +147,7 @@ def test_a_node_has_its_user_whatever_becomes_of_the_launcher(
     site = makeSite()
     assert ssh(key, instance, 'id -un').stdout == 'zuul\n'
     site.delete(site.makeNode(NODES[0]))
-    assert not (nodeusers.LOCKS / str(user.uid)).exists()
+    waitFor(lambda: user.uid not in getClaims(site.directory))
 
 
 class Killed(BaseException):
