@@ -15,12 +15,15 @@ class Invariants:
     :param list cloud: the history of the cloud.
     :param unread: ids of requests that a planner has met before it had read
         the layout of their tenant.
+    :param unprepared: pairs of ids of requests; the second one was granted
+        while the first one waited for providers of its tenant to be prepared.
     :ivar figures: how often there was something to look at.
     """
 
-    def __init__(self, records, cloud, unread=()):
+    def __init__(self, records, cloud, unread=(), unprepared=()):
         self.records = records
         self.unread = unread
+        self.unprepared = unprepared
         self.figures = collections.Counter({
             'duplicates': 0, 'overtaken requests': 0,
             'requests before their layouts': len(unread)})
@@ -187,7 +190,8 @@ class Invariants:
 
         The older one was there when the planner first saw the younger one,
         because records become known in the order in which they were written;
-        but it cannot plan a request before it has read the tenant's layout.
+        but it cannot plan a request before it has read the tenant's layout,
+        nor grant it what a provider has before that is prepared.
         """
         for grant in self.records.grants:
             younger, zxid = grant.request, grant.transaction.zxid
@@ -242,6 +246,7 @@ class Invariants:
         """:return: whether the nodes that a transaction gives to a request
             are due to another one that waits then."""
         if (older is younger or older.id in self.unread
+                or (older.id, younger.id) in self.unprepared
                 or older.created.zxid > younger.created.zxid
                 or older.states.before(zxid) != State.REQUESTED
                 or older.failures.before(zxid)):

@@ -11,10 +11,14 @@ from tests.chaos.invariants import Invariants
 from tests.chaos.records import Records
 from tests.chaos.scheduler import Scheduler
 from tests.chaos.world import CLOUD_HISTORY, World
+from zuul_nodes.launcher.planner.reasons import BEING_PREPARED
 from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 # Seconds until all requests have ended, after everything works again.
 DRAIN_TIMEOUT = 120
+# Lines of a launcher's log.
+WAITS = re.compile('Request (\\w+) waits: (.*)')
+ACCEPTS = re.compile('Accepting request <NodesetRequest uuid=(\\w+)')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,10 +58,35 @@ def readUnread(directory):
     :param Path directory: that of a run.
     :return: the ids of requests that waited for a layout, by the logs.
     """
-    pattern = re.compile(f'Request (\\w+) waits: {re.escape(UNREAD)}')
-    return {match[1] for path in directory.glob('launcher-*.log')
-            for match in map(pattern.search, path.open(errors='replace'))
-            if match}
+    return {match[1] for lines in _readLogs(directory)
+            for match in map(WAITS.search, lines)
+            if match and match[2].startswith(UNREAD)}
+
+
+def readUnprepared(directory):
+    """
+    :param Path directory: that of a run.
+    :return: pairs of ids of requests, by the logs: of one that waited for
+        providers of its tenant to be prepared, and of one that was granted
+        meanwhile.
+    """
+    pairs = set()
+    for lines in _readLogs(directory):
+        waiting = set()
+        for line in lines:
+            if match := WAITS.search(line):
+                (waiting.add if BEING_PREPARED in match[2]
+                 else waiting.discard)(match[1])
+            elif match := ACCEPTS.search(line):
+                waiting.discard(match[1])
+                pairs.update((older, match[1]) for older in waiting)
+    return pairs
+
+
+def _readLogs(directory):
+    for path in directory.glob('launcher-*.log'):
+        with path.open(errors='replace') as lines:
+            yield lines
 
 
 def check(directory):
@@ -70,7 +99,8 @@ def check(directory):
     records = Records(history)
     with (directory / CLOUD_HISTORY).open() as stream:
         cloud = [json.loads(line) for line in stream]
-    invariants = Invariants(records, cloud, readUnread(directory))
+    invariants = Invariants(
+        records, cloud, readUnread(directory), readUnprepared(directory))
     return Result(invariants.check(), {
         'requests': len(records.requests), 'nodes': len(records.nodes),
         'calls of the cloud': len(cloud), 'transactions': len(history),

@@ -99,9 +99,9 @@ class History:
             'what': 'deleted', 'id': instance_id, 'node': node_id,
             'session': LAUNCHER, 'time': now, 'begun': now, 'gone': now})
 
-    def check(self, unread=()):
+    def check(self, **excuses):
         return Invariants(
-            Records(self.transactions), self.cloud, unread).check()
+            Records(self.transactions), self.cloud, **excuses).check()
 
 
 @pytest.fixture
@@ -300,6 +300,13 @@ def test_a_request_is_overtaken(history, older, younger):
 def test_a_request_whose_layout_was_not_read_yet_is_not_overtaken(history):
     overtake(history, ['small'], ['small'])
     assert history.check(unread={'older'}) == []
+
+
+def test_a_request_whose_providers_are_being_prepared_is_not_overtaken(
+        history):
+    overtake(history, ['small'], ['small'])
+    assert len(history.check(unprepared={('older', 'another')})) == 1
+    assert history.check(unprepared={('older', 'younger')}) == []
 
 
 @pytest.mark.parametrize('tenant', ['red', 'green'])

@@ -3,6 +3,8 @@
 import pytest
 
 from tests.chaos import faults, trial
+from zuul_nodes.launcher.planner.reasons import BEING_PREPARED
+from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 SEED = 1
 # Seconds with faults.
@@ -18,6 +20,25 @@ def test_nothing_is_wrong_after_random_faults(tmp_path):
         f'seed {SEED}, {DURATION} s; the history is in {tmp_path}')
     assert result.figures['requests'] > 10
     assert result.figures['sessions of launchers'] > 3
+
+
+def test_logs_tell_of_requests_that_could_not_be_planned(tmp_path):
+    (tmp_path / 'launcher-1.log').write_text(f"""\
+10:00:00 Request a waits: {UNREAD}
+10:00:01 Request b waits: No provider has capacity. west: {BEING_PREPARED}
+10:00:01 Request c waits: No provider has capacity. west: {BEING_PREPARED}
+10:00:02 Accepting request <NodesetRequest uuid=d, state=requested>
+10:00:03 Request b waits: No provider has capacity. west: 5 in use
+10:00:04 Accepting request <NodesetRequest uuid=e, state=requested>
+10:00:05 Accepting request <NodesetRequest uuid=c, state=requested>
+10:00:06 Accepting request <NodesetRequest uuid=f, state=requested>
+""")
+    (tmp_path / 'launcher-2.log').write_text("""\
+10:00:03 Accepting request <NodesetRequest uuid=g, state=requested>
+""")
+    assert trial.readUnread(tmp_path) == {'a'}
+    assert trial.readUnprepared(tmp_path) == {
+        ('b', 'd'), ('c', 'd'), ('c', 'e')}
 
 
 def test_a_plan_depends_on_its_seed_only():

@@ -8,7 +8,11 @@ from zuul.provider import BaseProvider
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses, Subject
-from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
+from zuul_nodes.launcher.planner.reasons import (
+    BEING_PREPARED,
+    Obstacle,
+    Reason,
+)
 from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
 from zuul_nodes.launcher.providers import describeUnhandled, isGiven
 
@@ -109,7 +113,7 @@ class Blockers:
                 [provider.connection_name]))
         if self.isAsked and not self.isAsked(provider, label_name):
             return Obstacle(Reason.PREPARING, withProblem(
-                'is being prepared', self.getProblem(provider, label_name)))
+                BEING_PREPARED, self.getProblem(provider, label_name)))
         if self.capacity.limits.getCharges(provider, label_name) is None:
             return Obstacle(Reason.UNKNOWN_QUOTA, withProblem(
                 'the quota of a node is not known',
