@@ -29,8 +29,8 @@ DAY = 86400
 def end(launcher, racks):
     """All requests are done with: nothing is left, nor remembered."""
     launcher.endAll(racks)
-    launcher.run()
-    assert isForgotten(launcher)
+    launcher.runUntil(
+        lambda: launcher.queue.isIdle() and isForgotten(launcher))
 
 
 def isForgotten(launcher):
@@ -692,7 +692,5 @@ def test_failed_node_of_deleted_request_is_not_retried(steps, racks):
     with steps.context() as context:
         request.delete(context)
     racks.end()
-    steps.runUntil(lambda: not steps.nodes())
-    steps.run()
+    end(steps, racks)
     assert racks.created == ['one']
-    assert isForgotten(steps)
