@@ -42,8 +42,7 @@ def test_waiting_request_fails_with_the_reason(steps, racks, audited):
     line, = audited.read(event='overrode')
     assert (line['request'], line['state'], line['reason']) == (
         waiting.uuid, 'failed', REASON)
-    steps.run()
-    assert not hasOrders(steps)
+    steps.runUntil(lambda: not hasOrders(steps))
     # The next one is not forgotten.
     assert steps.planner.getReason(next_one.uuid)
 
