@@ -11,7 +11,7 @@ from tests.chaos.invariants import Invariants
 from tests.chaos.records import Records
 from tests.chaos.scheduler import Scheduler
 from tests.chaos.world import CLOUD_HISTORY, World
-from zuul_nodes.launcher.planner.reasons import BEING_PREPARED
+from zuul_nodes.launcher.planner.blockers import BEING_PREPARED
 from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 # Seconds until all requests have ended, after everything works again.

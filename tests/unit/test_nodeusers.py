@@ -156,8 +156,11 @@ def test_a_claim_lasts_as_long_as_a_command_that_holds_it(tmp_path):
         os.kill(number, signal.SIGKILL)
         process.wait()
         waitFor(lambda: not isLocked(user.uid))
-    nodeusers.forgetFree()
-    waitFor(lambda: not getClaims(tmp_path))
+
+    def isForgotten():
+        nodeusers.forget(user.uid)
+        return not getClaims(tmp_path)
+    waitFor(isForgotten)
 
 
 def test_the_command_ends_with_what_holds_it(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.chaos import faults, trial
-from zuul_nodes.launcher.planner.reasons import BEING_PREPARED
+from zuul_nodes.launcher.planner.blockers import BEING_PREPARED
 from zuul_nodes.launcher.requests.reconciler import UNREAD
 
 SEED = 1

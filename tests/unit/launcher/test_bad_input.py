@@ -29,15 +29,14 @@ DAY = 86400
 def end(launcher, racks):
     """All requests are done with: nothing is left, nor remembered."""
     launcher.endAll(racks)
-    launcher.runUntil(
-        lambda: launcher.queue.isIdle() and isForgotten(launcher))
+    runUntilForgotten(launcher)
 
 
-def isForgotten(launcher):
+def runUntilForgotten(launcher):
     planner = launcher.planner
-    return not (planner.waiting.requests or planner.capacity.claims
-                or getReservations(planner)
-                or launcher.node_index.assigned)
+    launcher.runUntil(lambda: launcher.queue.isIdle() and not (
+        planner.waiting.requests or planner.capacity.claims
+        or getReservations(planner) or launcher.node_index.assigned))
 
 
 def deleteTenant(launcher, tenant='tenant'):
@@ -678,7 +677,7 @@ def test_request_deleted_while_it_is_granted_leaves_nothing_behind(
     steps.runUntil(lambda: not steps.api.getNodesetRequests())
     monkeypatch.undo()
     racks.__init__(monkeypatch)
-    steps.runUntil(lambda: steps.queue.isIdle() and isForgotten(steps))
+    runUntilForgotten(steps)
     steps.serve(steps.addRequest('big'))
     end(steps, racks)
 

@@ -8,15 +8,12 @@ from zuul.provider import BaseProvider
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses, Subject
-from zuul_nodes.launcher.planner.reasons import (
-    BEING_PREPARED,
-    Obstacle,
-    Reason,
-)
+from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
 from zuul_nodes.launcher.providers import describeUnhandled, isGiven
 
 NO_IMAGE = Obstacle(Reason.NO_IMAGE, 'has no image for the label')
+BEING_PREPARED = 'is being prepared'
 
 
 class Blockers:
@@ -99,6 +96,15 @@ class Blockers:
         return (isGiven(provider.driver)
                 or self.isHandled(provider.connection_name))
 
+    def describePreparing(self, provider: BaseProvider,
+                          label_name: str) -> str | None:
+        """:return: text about a provider whose cloud has not been asked yet
+            for what a label needs; None if it has been."""
+        if self.isAsked and not self.isAsked(provider, label_name):
+            return withProblem(
+                BEING_PREPARED, self.getProblem(provider, label_name))
+        return None
+
     def getPause(self, provider: BaseProvider,
                  label_name: str) -> Obstacle | None:
         """:return: why a provider cannot launch a node now; None if it can."""
@@ -111,9 +117,8 @@ class Blockers:
         if not self.isMaking(provider):
             return Obstacle(Reason.NO_LAUNCHER, describeUnhandled(
                 [provider.connection_name]))
-        if self.isAsked and not self.isAsked(provider, label_name):
-            return Obstacle(Reason.PREPARING, withProblem(
-                BEING_PREPARED, self.getProblem(provider, label_name)))
+        if preparing := self.describePreparing(provider, label_name):
+            return Obstacle(Reason.PREPARING, preparing)
         if self.capacity.limits.getCharges(provider, label_name) is None:
             return Obstacle(Reason.UNKNOWN_QUOTA, withProblem(
                 'the quota of a node is not known',

@@ -3,10 +3,6 @@
 import enum
 from typing import NamedTuple
 
-# What people read of a provider that makes no nodes until its launcher has
-# asked the cloud for what a label needs.
-BEING_PREPARED = 'is being prepared'
-
 
 class Reason(enum.StrEnum):
     """Values of a label of metrics, hence few, and no texts of tenants.

@@ -9,7 +9,6 @@ from zuul_nodes.launcher.planner.blockers import Blockers
 from zuul_nodes.launcher.planner.capacity import END, Capacity
 from zuul_nodes.launcher.planner.limits import Limits, withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses
-from zuul_nodes.launcher.planner.reasons import BEING_PREPARED
 from zuul_nodes.launcher.providers import describeUnhandled
 from zuul_nodes.providerstatus import Limit, Paused, Status
 
@@ -52,9 +51,6 @@ def _getProblem(provider: BaseProvider, is_unknown: bool, limits: Limits,
     if is_unknown:
         return withProblem('its limits are not known',
                            limits.getProblem(provider))
-    if blockers.isAsked:
-        for label_name in provider.labels:
-            if not blockers.isAsked(provider, label_name):
-                return withProblem(BEING_PREPARED, blockers.getProblem(
-                    provider, label_name))
-    return None
+    return next(filter(None, (
+        blockers.describePreparing(provider, label_name)
+        for label_name in provider.labels)), None)
