@@ -6,13 +6,14 @@ import contextlib
 import json
 import time
 from typing import Any
+import uuid
 import zlib
 
 import pytest
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProviderEndpoint
 
-from zuul_nodes.drivers import Ability, Driver
+from zuul_nodes.drivers import Ability, Driver, Instance, State
 from zuul_nodes.futures import begin
 from zuul_nodes.testing.cloud import (
     Cloud,
@@ -293,6 +294,36 @@ class NodeScenarios(Scenarios):
         assert wait([call], BOUND).done and not call.exception(), (
             'getProvider, getNodeTags, getEndpointLimits or getQuotaForLabel '
             'calls the cloud, or fails without it')
+
+    def test_unique_names(self, site: Site) -> None:
+        """An instance that is created again is the one that exists."""
+        self.need(Ability.UNIQUE_NAMES)
+        # It would delete instances that have no node.
+        site.launcher.kill()
+        adapter = _getEndpoint(site).adapter
+        label = site.provider.labels['label']
+        node_id = uuid.uuid4().hex
+        zone = next(iter(adapter.listZones()), None)
+        spec = site.provider.makeSpec(
+            label, name=f'np{node_id}', zone=zone,
+            tags=site.provider.getNodeTags(site.system_id, label, node_id))
+        first = adapter.createInstance(spec)
+        again = adapter.createInstance(spec)
+        assert again.id == first.id, (
+            f'createInstance has returned {first.id}, and {again.id} when it '
+            'was called again with the same name')
+
+        def find() -> list[Instance]:
+            return [each for each in adapter.listInstances()
+                    if each.tags.get('zuul_node_uuid') == node_id]
+        site.waitFor(
+            lambda: any(each.state is State.READY for each in find()),
+            f'the instance {first.id} does not become ready')
+        assert len(find()) == 1, (
+            'createInstance has created several instances of the same name: '
+            f'{[each.id for each in find()]}')
+        site.launcher.start()
+        site.rest()
 
     def test_zones(self, site: Site) -> None:
         """All nodes of a request are in one zone."""

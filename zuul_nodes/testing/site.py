@@ -285,7 +285,8 @@ class Site:
             self.launcher.pid, self.zookeeper.process.pid, os.getpid()])
 
     def _hasReplacedLauncher(self) -> bool:
-        if self.launcher.alive:
+        # Without a process, a scenario has killed it.
+        if self.launcher.alive or self.launcher.pid is None:
             return False
         number = self.journal.readDeath()
         if number == self._replaced:

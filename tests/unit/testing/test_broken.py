@@ -176,8 +176,7 @@ def storage(tmp_path):
 @pytest.mark.parametrize(
     ('driver_class', 'scenario', 'message', 'arguments'), [
         (NoDelete, 'test_life', r"not everything is deleted .*: \['np", {}),
-        (Twice, 'test_faults', 'there should be 1 new resources',
-         {'kind': 'kill-after'}),
+        (Twice, 'test_unique_names', 'when it was called again', {}),
         (NoTags, 'test_life', 'has the tag zuul_node_uuid', {}),
         (NoTags, 'test_leak', 'still exists, although the record', {}),
         (NoZone, 'test_zones', 'no zone', {}),
