@@ -80,6 +80,7 @@ def measure(launcher, count, number):
         node, = map(launcher.api.getProviderNode, request.nodes)
         with launcher.context() as context:
             assert node.acquireLock(context, blocking=False)
+            node.refresh(context)
             with node.activeContext(context):
                 node.setState(ProviderNode.State.USED)
             node.releaseLock(context)

@@ -10,8 +10,9 @@ from zuul_nodes.testing import DriverConformance
 @pytest.mark.conformance
 class TestGce(DriverConformance):
     driver_class = HurriedDriver
-    # Google's client polls once a second.
-    snapshot_expiration = 6
+    # Google's client polls once a second, and beside other tests a launcher
+    # that replaces another takes seconds to start.
+    snapshot_expiration = 20
 
     @pytest.fixture
     def cloud(self, way):

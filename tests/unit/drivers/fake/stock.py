@@ -45,6 +45,8 @@ def use(context, nodes):
     """Have jobs done with nodes."""
     for node in nodes:
         assert node.acquireLock(context, blocking=False)
+        # What the cache has may be older than the lock.
+        node.refresh(context)
         with node.activeContext(context):
             node.setState(ProviderNode.State.USED)
         node.releaseLock(context)

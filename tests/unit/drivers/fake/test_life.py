@@ -28,6 +28,7 @@ def use(launcher, nodes, requests):
     for node, request in zip(nodes, requests, strict=True):
         with launcher.context() as context:
             assert node.acquireLock(context, blocking=False)
+            node.refresh(context)
             with node.activeContext(context):
                 node.setState(State.USED)
             node.releaseLock(context)

@@ -131,6 +131,7 @@ def test_launcher_works_with_stock_kazoo(stock, launchFake, caplog):
         with launcher.context() as context:
             for node, request in zip(nodes, requests, strict=True):
                 assert node.acquireLock(context, blocking=False)
+                node.refresh(context)
                 with node.activeContext(context):
                     node.setState(State.USED)
                 node.releaseLock(context)
