@@ -42,6 +42,20 @@ class Twice(FakeDriver):
     adapter_class = TwiceAdapter
 
 
+class MoreAdapter(FakeAdapter):
+    def createInstance(self, spec):
+        super().createInstance(dataclasses.replace(
+            spec, name=uuid.uuid4().hex))
+        return super().createInstance(spec)
+
+
+class More(FakeDriver):
+    """It makes instances besides the one that it tells of."""
+
+    name = 'more'
+    adapter_class = MoreAdapter
+
+
 class NoTagsAdapter(FakeAdapter):
     def createInstance(self, spec):
         return super().createInstance(dataclasses.replace(spec, tags={}))
@@ -177,6 +191,7 @@ def storage(tmp_path):
     ('driver_class', 'scenario', 'message', 'arguments'), [
         (NoDelete, 'test_life', r"not everything is deleted .*: \['np", {}),
         (Twice, 'test_unique_names', 'when it was called again', {}),
+        (More, 'test_unique_names', 'several instances of the same name', {}),
         (NoTags, 'test_life', 'has the tag zuul_node_uuid', {}),
         (NoTags, 'test_leak', 'still exists, although the record', {}),
         (NoZone, 'test_zones', 'no zone', {}),
