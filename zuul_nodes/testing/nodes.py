@@ -12,8 +12,9 @@ import zlib
 import pytest
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProviderEndpoint
+from zuul.provider.statemachine import Instance
 
-from zuul_nodes.drivers import Ability, Driver, Instance, State
+from zuul_nodes.drivers import Ability, Driver
 from zuul_nodes.futures import begin
 from zuul_nodes.testing.cloud import (
     Cloud,
@@ -48,10 +49,7 @@ class NodeScenarios(Scenarios):
         site.rest()
 
     def _checkTags(self, site: Site, node: ProviderNode) -> None:
-        instances = [instance for instance
-                     in _getEndpoint(site).listInstances()
-                     if (instance.metadata or {}).get(
-                         'zuul_node_uuid') == node.uuid]
+        instances = _findInstances(_getEndpoint(site), node.uuid)
         assert instances, (
             f'no instance in the list has the tag zuul_node_uuid of the '
             f'node, {node.uuid}')
@@ -300,7 +298,8 @@ class NodeScenarios(Scenarios):
         self.need(Ability.UNIQUE_NAMES)
         # It would delete instances that have no node.
         site.launcher.kill()
-        adapter = _getEndpoint(site).adapter
+        endpoint = _getEndpoint(site)
+        adapter = endpoint.adapter
         label = site.provider.labels['label']
         node_id = uuid.uuid4().hex
         zone = next(iter(adapter.listZones()), None)
@@ -313,15 +312,14 @@ class NodeScenarios(Scenarios):
             f'createInstance has returned {first.id}, and {again.id} when it '
             'was called again with the same name')
 
-        def find() -> list[Instance]:
-            return [each for each in adapter.listInstances()
-                    if each.tags.get('zuul_node_uuid') == node_id]
-        site.waitFor(
-            lambda: any(each.state is State.READY for each in find()),
-            f'the instance {first.id} does not become ready')
-        assert len(find()) == 1, (
+        def findReady() -> list[Instance] | None:
+            found = _findInstances(endpoint, node_id)
+            return found if any(each.ready for each in found) else None
+        found = site.waitFor(
+            findReady, f'the instance {first.id} does not become ready')
+        assert len(found) == 1, (
             'createInstance has created several instances of the same name: '
-            f'{[each.id for each in find()]}')
+            f'{[each.external_id for each in found]}')
         site.launcher.start()
         site.rest()
 
@@ -387,6 +385,13 @@ def _getEndpoint(site: Site) -> BaseProviderEndpoint:
     endpoint = site.provider.getEndpoint()
     endpoint.start()
     return endpoint
+
+
+def _findInstances(endpoint: BaseProviderEndpoint,
+                   node_id: str) -> list[Instance]:
+    """:return: the instances in the list of a cloud that are of a node."""
+    return [instance for instance in endpoint.listInstances()
+            if (instance.metadata or {}).get('zuul_node_uuid') == node_id]
 
 
 def _read(site: Site, node: ProviderNode) -> dict[str, Any]:

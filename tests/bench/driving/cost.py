@@ -4,10 +4,10 @@ import configparser
 import contextlib
 import time
 
-from zuul.model import ProviderNode
 from zuul.provider import BaseProvider
 from zuul.zk.components import COMPONENT_REGISTRY
 
+from tests.fixtures import executor
 from tests.fixtures.launcher import Steps
 from zuul_nodes.launcher import Launcher
 from zuul_nodes.launcher.changes import LAYOUT
@@ -79,11 +79,7 @@ def measure(launcher, count, number):
     for request in requests:
         node, = map(launcher.api.getProviderNode, request.nodes)
         with launcher.context() as context:
-            assert node.acquireLock(context, blocking=False)
-            node.refresh(context)
-            with node.activeContext(context):
-                node.setState(ProviderNode.State.USED)
-            node.releaseLock(context)
+            executor.use(context, [node])
             request.delete(context)
     launcher.runUntil(lambda: not launcher.nodes(), TIMEOUT)
     return time.monotonic() - begin, count(launcher) - before

@@ -1,10 +1,8 @@
-"""Zuul's own launcher with the driver that is an adapter, and what others do
-beside a launcher."""
+"""Zuul's own launcher with the driver that is an adapter."""
 
 import uuid
 
 from zuul.launcher.server import Launcher
-from zuul.model import ProviderNode
 from zuul.zk.layout import LayoutState
 
 from tests.fixtures.launcher import makeProviders, makeRegistry
@@ -39,14 +37,3 @@ def waitUntilServed(launcher, request):
     waitFor(lambda: (found := launcher.api.getNodesetRequest(
         request.uuid)) and found.state == found.State.FULFILLED)
     return list(launcher.api.getProviderNodes())
-
-
-def use(context, nodes):
-    """Have jobs done with nodes."""
-    for node in nodes:
-        assert node.acquireLock(context, blocking=False)
-        # What the cache has may be older than the lock.
-        node.refresh(context)
-        with node.activeContext(context):
-            node.setState(ProviderNode.State.USED)
-        node.releaseLock(context)

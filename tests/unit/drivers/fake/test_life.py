@@ -5,9 +5,8 @@ import json
 from zuul.driver.static.staticmodel import StaticProviderNode
 from zuul.model import ProviderNode
 
+from tests.fixtures import executor
 from tests.unit.drivers.fake.layout import LAYOUT
-
-State = ProviderNode.State
 
 
 def getEndpoint(launcher):
@@ -27,11 +26,7 @@ def use(launcher, nodes, requests):
     """Have nodes used, as by executors and the scheduler."""
     for node, request in zip(nodes, requests, strict=True):
         with launcher.context() as context:
-            assert node.acquireLock(context, blocking=False)
-            node.refresh(context)
-            with node.activeContext(context):
-                node.setState(State.USED)
-            node.releaseLock(context)
+            executor.use(context, [node])
             request.delete(context)
 
 

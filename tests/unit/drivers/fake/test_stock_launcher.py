@@ -3,6 +3,7 @@
 import pytest
 from zuul.model import NodesetRequest
 
+from tests.fixtures import executor
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.fake import stock
 
@@ -24,7 +25,7 @@ def test_stock_launcher_makes_and_deletes_nodes(started):
             labels=['label', 'label'])
         nodes = stock.waitUntilServed(launcher, request)
         assert len(nodes) == len(endpoint.adapter.cloud.listInstances()) == 2
-        stock.use(context, nodes)
+        executor.use(context, nodes)
         launcher.api.getNodesetRequest(request.uuid).delete(context)
     waitFor(lambda: not list(launcher.api.getProviderNodes()))
     assert not endpoint.adapter.cloud.listInstances()

@@ -15,6 +15,7 @@ from zuul.model import NodesetRequest
 from zuul.zk.components import COMPONENT_REGISTRY
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures import executor
 from tests.fixtures.docblocks import findBlocks
 from tests.fixtures.launcher import Started
 from tests.fixtures.waiting import waitFor
@@ -81,7 +82,7 @@ def serve(launcher):
             labels=['label', 'label'], job_name='build',
             zuul_event_id='event', span_info=tracing.getSpanInfo(root))
         nodes = stock.waitUntilServed(launcher, request)
-        stock.use(context, nodes)
+        executor.use(context, nodes)
         request = launcher.api.getNodesetRequest(request.uuid)
         waitFor(lambda: request.event_state == request.EventState.COMPLETE)
         request.delete(context)

@@ -7,8 +7,8 @@ from kazoo.exceptions import ConnectionLoss
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.connection import ConnectionHandler
 import pytest
-from zuul.model import ProviderNode
 
+from tests.fixtures import executor
 from tests.unit.drivers.fake.layout import LAYOUT
 from zuul_nodes import signatures
 from zuul_nodes.launcher.zookeeper.replacements import (
@@ -21,8 +21,6 @@ from zuul_nodes.launcher.zookeeper.replacements import (
 from zuul_nodes.launcher.zookeeper.requestsize import LARGEST
 from zuul_nodes.launcher.zookeeper.sockets import Socket
 from zuul_nodes.launcher.zookeeper.writer import Bell
-
-State = ProviderNode.State
 
 
 def alter(monkeypatch, cls, name):
@@ -129,12 +127,8 @@ def test_launcher_works_with_stock_kazoo(stock, launchFake, caplog):
         nodes = [launcher.api.getProviderNode(request.nodes[0])
                  for request in requests]
         with launcher.context() as context:
-            for node, request in zip(nodes, requests, strict=True):
-                assert node.acquireLock(context, blocking=False)
-                node.refresh(context)
-                with node.activeContext(context):
-                    node.setState(State.USED)
-                node.releaseLock(context)
+            executor.use(context, nodes)
+            for request in requests:
                 request.delete(context)
         launcher.runUntil(
             lambda: not list(launcher.api.nodes_cache.getItems()))
