@@ -5,6 +5,7 @@ a lock of its own.
 """
 
 import copy
+import threading
 import time
 
 from zuul.launcher.server import ProviderNodeError
@@ -45,7 +46,10 @@ class Snapshots:
                 self.nodes.lookLater(
                     node, self.settings.snapshot_interval)
                 return
-            setAttributes(snapshot, state_machine=None)
+            # On the monotonic clock of this launcher, because wall clocks may
+            # jump.
+            setAttributes(
+                snapshot, state_machine=None, began=time.monotonic())
         if snapshot.state_machine is None:
             # The record says where to start or continue.
             snapshot.refresh(context)
@@ -56,17 +60,21 @@ class Snapshots:
         except Exception as error:
             self._endStep(node, None, error, log)
             return
+        begun = threading.Event()
         self.pools.submit(
             endpoint,
-            lambda: self._advance(node, provider, log),
-            lambda result, error: self._endStep(node, result, error, log),
+            lambda: self._advance(node, provider, begun, log),
+            lambda result, error: self._endCall(
+                node, begun, result, error, log),
             f'Snapshot of node {node.uuid}')
 
-    def _advance(self, node, provider, log):
+    def _advance(self, node, provider, begun, log):
         """Run a step of the driver's state machine.
 
+        :param threading.Event begun: is set.
         :return: whether the snapshot is complete, and the id of the image.
         """
+        begun.set()
         snapshot = node.snapshot
         machine = snapshot.state_machine
         if snapshot.complete:
@@ -85,20 +93,33 @@ class Snapshots:
                 raise ProviderNodeError(
                     f'driver {provider.driver.name} does not support '
                     'snapshots')
-            # On the monotonic clock of this launcher, because wall clocks may
-            # jump.
-            setAttributes(
-                snapshot, state_machine=machine, began=time.monotonic())
+            setAttributes(snapshot, state_machine=machine)
         if machine.state == machine.START:
             machine.start_time = time.time()
         external_id = machine.advance()
-        if not machine.complete and node.snapshot_timeout and (
-                time.monotonic() - snapshot.began > node.snapshot_timeout):
+        if not machine.complete and self._isLate(node):
             raise ProviderNodeError(
                 f'snapshot not created in {node.snapshot_timeout:g} seconds')
         # An unwritable value is the driver's failure.
         serialize(snapshot, self.session.context())
         return machine.complete, external_id
+
+    def _isLate(self, node):
+        """:return: whether the time-out of the snapshot is over."""
+        return node.snapshot_timeout and (
+            time.monotonic() - node.snapshot.began > node.snapshot_timeout)
+
+    def _endCall(self, node, begun, result, error, log):
+        if (isinstance(error, TimeoutError) and not begun.is_set()
+                and not self._isLate(node)):
+            # The endpoint has taken too long to start.  Another one cannot
+            # create this snapshot.  What the record says of it stays.
+            log.warning('Unable to begin the snapshot of node %s, trying '
+                        'again: %s', node, error)
+            self._busy.discard(node.uuid)
+            self.nodes.lookLater(node, self.settings.snapshot_interval)
+            return
+        self._endStep(node, result, error, log)
 
     def _endStep(self, node, result, error, log):
         """Write the result of a step."""

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import socket
+import threading
 import time
 
 from opentelemetry import trace
@@ -21,7 +22,7 @@ from zuul.zk.zkobject import ZKContext
 from tests.fixtures.backoffs import noteBackoffs
 from tests.fixtures.racks import DeleteMachine, cloud, finish, isDone
 from tests.fixtures.settings import change
-from tests.fixtures.shelf.shelf_maker import ShelfProvider
+from tests.fixtures.shelf.shelf_maker import ShelfEndpoint, ShelfProvider
 from zuul_nodes import snapshotrecords
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
 
@@ -661,6 +662,48 @@ def test_failed_snapshot_does_not_block_the_executor(
     assert taken.external_id is None
     assert text in log.text
     assert ('created', 'failed') in audited.getEvents()
+
+
+@pytest.fixture
+def slowStart(steps, monkeypatch):
+    """:return: a function that has the endpoint start again, which hangs;
+        gives an Event that ends it."""
+    release = threading.Event()
+
+    def begin():
+        endpoint = steps.getProvider('one').getEndpoint()
+        monkeypatch.setattr(ShelfEndpoint, 'startEndpoint',
+                            lambda endpoint: release.wait(90))
+        endpoint.started = False
+        return release
+    yield begin
+    release.set()
+
+
+@pytest.mark.settings(call_timeout=0.3)
+def test_snapshot_begins_when_its_endpoint_has_started_at_last(
+        steps, snapshot, slowStart, monkeypatch, log):
+    monkeypatch.setattr(
+        ShelfProvider, 'getSnapshotStateMachine',
+        lambda provider, node, log: SnapshotMachine(node, 1))
+    taken = snapshot(snapshot_timeout=3600, snapshot_expiration=60)
+    release = slowStart()
+    steps.runUntil(
+        lambda: log.text.count('Unable to begin the snapshot') > 1)
+    assert not snapshot.isComplete(taken)
+    release.set()
+    steps.runUntil(lambda: snapshot.isComplete(taken))
+    assert taken.external_id == 'image-1'
+
+
+@pytest.mark.settings(call_timeout=0.3)
+def test_snapshot_fails_when_its_endpoint_has_not_started_in_its_timeout(
+        steps, snapshot, slowStart, log):
+    taken = snapshot(snapshot_timeout=0.05, snapshot_expiration=60)
+    slowStart()
+    steps.runUntil(lambda: snapshot.isComplete(taken))
+    assert taken.external_id is None
+    assert 'in 0.3 seconds' in log.text
 
 
 @pytest.mark.parametrize('seconds', [DAY, -DAY])
