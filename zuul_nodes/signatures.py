@@ -38,7 +38,7 @@ class Known:
         """:return: why the function does not match, or None."""
         try:
             original = self.original
-            signature = str(inspect.signature(original))
+            signature = _getSignature(original)
         except (ImportError, AttributeError, TypeError) as error:
             return f'{self.name} does not exist ({error})'
         if signature != self.signature:
@@ -49,6 +49,12 @@ class Known:
         if missing:
             return f'{self.name} does not use {", ".join(sorted(missing))}'
         return None
+
+
+@functools.cache
+def _getSignature(function):
+    """:return: the signature of a function, as text."""
+    return str(inspect.signature(function))
 
 
 @functools.cache

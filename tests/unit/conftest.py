@@ -1,4 +1,5 @@
 import fcntl
+import functools
 import os
 
 import pytest
@@ -14,24 +15,30 @@ from zuul_nodes.quickstart import ports
 __all__ = ['audited']
 
 
-@pytest.fixture(autouse=True)
-def own_process():
-    """Let no test find in its process what another one's objects of Zuul have
-    left there: which components there are, and threads of timers, which
-    each registry of connections has."""
+@pytest.fixture(scope='session', autouse=True)
+def quickRegistries():
+    """Let each registry of connections do without what Zuul begins for it and
+    no test in this process needs: a thread of timers, and a program that says
+    which version of bubblewrap there is."""
     # Not above, as the process that gives tests to others has no use for it.
     from apscheduler.schedulers.background import BackgroundScheduler
-    timers, start = [], BackgroundScheduler.start
-
-    def startNoted(self, *args, **kwargs):
-        timers.append(self)
-        start(self, *args, **kwargs)
+    from zuul.driver.bubblewrap import BubblewrapDriver
+    findVersion = functools.cache(functools.partial(
+        BubblewrapDriver._parse_bwrap_version,
+        BubblewrapDriver.__new__(BubblewrapDriver)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BackgroundScheduler, 'start', startNoted)
+        for name in ('start', 'shutdown'):
+            patch.setattr(BackgroundScheduler, name, lambda self: None)
+        patch.setattr(BubblewrapDriver, '_parse_bwrap_version',
+                      lambda self: findVersion())
         yield
-    for timer in timers:
-        if timer.running:
-            timer.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def own_process():
+    """Let no test find in its process which components of Zuul another one
+    has had."""
+    yield
     COMPONENT_REGISTRY.clearRegistry()
 
 
