@@ -64,8 +64,8 @@ def test_version_is_that_of_the_package(zuulNodes):
         0, f'zuul-nodes {zuul_nodes.__version__}\n')
 
 
-def test_run_calls_zuuls_command(zuulNodesAfresh):
-    result = zuulNodesAfresh('run', 'zuul-scheduler', '--version')
+def test_run_calls_zuuls_command(zuulNodes):
+    result = zuulNodes('run', 'zuul-scheduler', '--version')
     assert (result.returncode, result.stdout) == (
         0, 'Zuul version: 14.3.0\n')
 

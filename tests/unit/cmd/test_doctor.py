@@ -69,7 +69,7 @@ def test_wrong_version_and_broken_and_duplicate_entry_points(
 
 def test_zuul_itself_is_broken(zuulNodesAfresh, tmp_path):
     # Also then there is a table, and it has what can be told.
-    tmp_path.joinpath('kubernetes.py').write_text('raise ImportError("ah")')
+    tmp_path.joinpath('git.py').write_text('raise ImportError("ah")')
     wrong = examine(zuulNodesAfresh, PYTHONPATH=str(tmp_path))
     assert 'ImportError: ah' in wrong['environment', 'start-up file']
     assert 'ah' in wrong[

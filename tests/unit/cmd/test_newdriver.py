@@ -32,7 +32,7 @@ from zuul_nodes.reference import getSections
 from zuul_nodes.testing.layout import makeConnections
 
 module, cls = sys.argv[1].split(':')
-blocks = re.findall(r'\\n((?:    ?.*\\n|\\n)+)', open('README.rst').read())
+blocks = re.findall(r'\\n((?:    ?.*\\n|\\n)+)', open(sys.argv[2]).read())
 conf, text = (textwrap.dedent(block) for block in blocks
               if '[connection ' in block or '- image' in block)
 config = configparser.ConfigParser()
@@ -87,7 +87,7 @@ def refuse(capsys):
     return refuse
 
 
-def test_what_is_written(zuulNodes, tmp_path):
+def test_what_is_written(zuulNodes, runProgram, tmp_path):
     directory = tmp_path / 'my drivers'
     result = zuulNodes('new-driver', 'my-cloud', '--directory', directory)
     assert (result.returncode, result.stderr) == (0, '')
@@ -113,7 +113,10 @@ def test_what_is_written(zuulNodes, tmp_path):
     assert project['entry-points'] == {
         'zuul.drivers': {'my-cloud': 'zuul_my_cloud:MyCloudDriver'}}
     # And the driver in it understands the README.
-    loaded = runHere(directory, '-c', LOAD, 'zuul_my_cloud:MyCloudDriver')
+    loaded = runProgram(
+        'load.py', LOAD, 'zuul_my_cloud:MyCloudDriver',
+        directory / 'README.rst',
+        PYTHONPATH=os.pathsep.join([str(directory), str(ROOT)]))
     assert loaded.stdout == (
         "my-cloud /var/lib/zuul/my-cloud ['debian-small'] debian small\n"
         'True\n')
