@@ -14,7 +14,6 @@ import time
 
 from zuul.lib.statsd import get_statsd
 from zuul.version import get_version_string
-from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY, LauncherComponent
 from zuul.zk.event_queues import (
     PipelineResultEventQueue,
@@ -42,11 +41,11 @@ from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers import Backoff, EndpointPools, WorkQueue
 from zuul_nodes.launcher.zookeeper import (
     Disconnect,
+    ImprovedClient,
     Orders,
     PlannerRecords,
     Records,
     Session,
-    improve,
 )
 
 
@@ -94,10 +93,9 @@ class Launcher:
             self.pools, self.settings)
 
     def _connect(self, config):
-        self.zk_client = ZooKeeperClient.fromConfig(config)
+        self.zk_client = ImprovedClient.fromConfig(config)
         self.zk_client.connect()
         self.disconnect = Disconnect(self.zk_client)
-        improve(self.zk_client.client)
         self.system = ZuulSystem(self.zk_client)
         self.trigger_events = TenantTriggerEventQueue.createRegistry(
             self.zk_client, self.connections)

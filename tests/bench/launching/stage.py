@@ -18,7 +18,6 @@ from zuul.model import (
     ProviderNode,
     QuotaInformation,
 )
-from zuul.zk import ZooKeeperClient
 from zuul.zk.components import COMPONENT_REGISTRY, SchedulerComponent
 from zuul.zk.layout import LayoutProvidersStore, LayoutState, LayoutStateStore
 from zuul.zk.locks import tenant_write_lock
@@ -29,7 +28,7 @@ from tests.bench.launching.layouts import LABEL
 from tests.bench.launching.process import makeProcess
 from tests.bench.launching.records import Records
 from tests.fixtures.layout import makeLayout
-from zuul_nodes.launcher.zookeeper import dispatch, improve
+from zuul_nodes.launcher.zookeeper import ImprovedClient, dispatch
 from zuul_nodes.quickstart.failure import Failure
 
 TENANT = 'tenant'
@@ -84,7 +83,7 @@ class Stage:
                 'command_socket': self.directory / 'launcher.socket',
                 'temp_dir': self.directory},
             **cloud.makeSection(creation_time)})
-        self.zk_client = ZooKeeperClient(
+        self.zk_client = ImprovedClient(
             f'{server.hosts}/{self.name}', timeout=SESSION_TIMEOUT,
             tls_cert=str(certificates.client_cert),
             tls_key=str(certificates.client_key),
@@ -97,7 +96,6 @@ class Stage:
             self.zk_client.connect()
             stack.callback(self.zk_client.disconnect)
             # What it measures has to wait for it otherwise.
-            improve(self.zk_client.client)
             dispatch.installDispatch(self.zk_client.client)
             self._prepare()
             stack.callback(COMPONENT_REGISTRY.clearRegistry)

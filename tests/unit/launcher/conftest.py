@@ -26,7 +26,7 @@ from tests.fixtures.racks import Racks
 from tests.fixtures.several import Several
 from tests.fixtures.sshservers import listen, makeHost, sshd
 from tests.fixtures.worlds import makeWorld, undivided
-from zuul_nodes.launcher.zookeeper import improve
+from zuul_nodes.launcher.zookeeper import ImprovedClient
 
 # Fixtures that are in modules of their own.
 __all__ = ['connects', 'listen', 'makeHost', 'makeScanner', 'makeWorld',
@@ -41,10 +41,12 @@ def log(caplog):
 
 
 @pytest.fixture
-def client(zk_client):
+def client(zuul_conf):
     """:return: Kazoo's client, connected, with our sockets."""
-    improve(zk_client.client)
-    return zk_client.client
+    improved = ImprovedClient.fromConfig(zuul_conf)
+    improved.connect()
+    yield improved.client
+    improved.disconnect()
 
 
 @pytest.fixture

@@ -22,7 +22,10 @@ from zuul_nodes.launcher.zookeeper.newnodes import commitNew
 from zuul_nodes.launcher.zookeeper.orders import Orders
 from zuul_nodes.launcher.zookeeper.plannerrecords import PlannerRecords
 from zuul_nodes.launcher.zookeeper.recordcache import Records
-from zuul_nodes.launcher.zookeeper.replacements import REPLACEMENTS, improve
+from zuul_nodes.launcher.zookeeper.replacements import (
+    REPLACEMENTS,
+    ImprovedClient,
+)
 from zuul_nodes.launcher.zookeeper.session import Session
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, refuse
 from zuul_nodes.launcher.zookeeper.treewatch import TreeWatch
@@ -50,6 +53,7 @@ __all__ = [
     'Conflict',
     'Disconnect',
     'Entry',
+    'ImprovedClient',
     'Interruptible',
     'Names',
     'Orders',
@@ -66,7 +70,6 @@ __all__ = [
     'getPath',
     'getVersion',
     'hasExpired',
-    'improve',
     'inState',
     'isProviderOfDriver',
     'isSeen',

@@ -10,6 +10,8 @@ from collections.abc import Callable
 import dataclasses
 import logging
 
+from zuul.zk import ZooKeeperClient
+
 from zuul_nodes.launcher.zookeeper.dispatch import installDispatch
 from zuul_nodes.launcher.zookeeper.requestsize import installLimit
 from zuul_nodes.launcher.zookeeper.sockets import installSockets
@@ -31,7 +33,7 @@ class Replacement:
 
     :ivar str name:
     :ivar str why: its effect.
-    :ivar install: called with a client that is stopped and closed.
+    :ivar install: called with a client that is not started.
     :ivar tuple functions: the :class:`Known` functions of kazoo that it relies
         on.
     :ivar needs: a replacement that it requires, or None.
@@ -106,16 +108,21 @@ REPLACEMENTS = (*AT_BEGIN, DISPATCH)
 log = logging.getLogger('zuul.nodes.zookeeper')
 
 
-def improve(client):
-    """Install the replacements; the client gets a new session.
+class ImprovedClient(ZooKeeperClient):
+    """Zuul's client of ZooKeeper; that of kazoo in it has the replacements
+    when it begins its session."""
 
-    :param KazooClient client: connected, without listeners of the launcher.
-    """
-    client.stop()
-    client.close()
-    for each in AT_BEGIN:
-        use(each, client)
-    client.start()
+    @property
+    def client(self):
+        return self._client
+
+    @client.setter
+    def client(self, client):
+        # Zuul sets the attribute before it starts the client.
+        self._client = client
+        if client is not None:
+            for each in AT_BEGIN:
+                use(each, client)
 
 
 def use(replacement, client):

@@ -30,7 +30,7 @@ MOST_POLLS = 16
 def installSockets(client):
     """Install the replacement.
 
-    :param KazooClient client: stopped and closed.
+    :param KazooClient client: not started.
     """
     handler = client.handler
     connect = handler.create_connection

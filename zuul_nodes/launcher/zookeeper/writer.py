@@ -20,7 +20,7 @@ MOST_REQUESTS = 50
 def installWriter(client):
     """Install the replacement.
 
-    :param KazooClient client: stopped and closed; the sockets of its
+    :param KazooClient client: not started; the sockets of its
         connections are :class:`zuul_nodes.launcher.zookeeper.sockets.Socket`.
     """
     connection = client._connection

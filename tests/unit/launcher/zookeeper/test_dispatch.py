@@ -6,11 +6,12 @@ import types
 from kazoo.exceptions import ConnectionLoss
 from kazoo.protocol.states import Callback, EventType
 import pytest
+from zuul.zk import ZooKeeperClient
 from zuul.zk.vendor.states import AddWatchMode
 
 from zuul_nodes.launcher.zookeeper import dispatch, sockets
 from zuul_nodes.launcher.zookeeper.dispatch import Delivery, takenAtOnce
-from zuul_nodes.launcher.zookeeper.replacements import improve
+from zuul_nodes.launcher.zookeeper.replacements import ImprovedClient
 
 TIMEOUT = 30
 
@@ -136,12 +137,13 @@ def test_who_does_not_read_tells_at_once(client):
     assert answers[1].ready()
 
 
-@pytest.mark.parametrize('ahead', [True, False])
-def test_a_real_client(zk_client, ahead):
+@pytest.mark.parametrize('client_class', [ImprovedClient, ZooKeeperClient])
+def test_a_real_client(request, zuul_conf, client_class):
     """ZooKeeper tells of each write before it answers it."""
+    zk_client = client_class.fromConfig(zuul_conf)
+    zk_client.connect()
+    request.addfinalizer(zk_client.disconnect)
     client = zk_client.client
-    if ahead:
-        improve(client)
     dispatch.installDispatch(client)
     client.create('/some', b'')
     seen = []

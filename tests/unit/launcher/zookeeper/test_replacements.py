@@ -16,7 +16,7 @@ from zuul_nodes.launcher.zookeeper.replacements import (
     REPLACEMENTS,
     SOCKETS,
     WRITER,
-    improve,
+    ImprovedClient,
 )
 from zuul_nodes.launcher.zookeeper.requestsize import LARGEST
 from zuul_nodes.launcher.zookeeper.sockets import Socket
@@ -56,7 +56,7 @@ def test_client_has_every_replacement(client):
     (ConnectionHandler, '_send_request', [WRITER]),
     (KazooClient, '_call', [WRITER, LIMIT])])
 def test_replacement_is_left_out_where_kazoo_differs(
-        zk_client, monkeypatch, caplog, cls, name, expected):
+        zuul_conf, monkeypatch, caplog, cls, name, expected):
     if name == 'create_connection':
         # It takes its arguments by name.
         monkeypatch.delattr(cls, name)
@@ -66,9 +66,10 @@ def test_replacement_is_left_out_where_kazoo_differs(
             if each.findMismatch()] == expected
     if name == 'create_connection':
         return
-    client = zk_client.client
+    improved = ImprovedClient.fromConfig(zuul_conf)
     with caplog.at_level(logging.WARNING, 'zuul.nodes'):
-        improve(client)
+        improved.connect()
+    client = improved.client
     lines = [record.getMessage() for record in caplog.records
              if record.name == 'zuul.nodes.zookeeper']
     assert len(lines) == len(expected)
@@ -82,6 +83,7 @@ def test_replacement_is_left_out_where_kazoo_differs(
     answers = [client.create_async(f'/{number}') for number in range(100)]
     assert [answer.get(timeout=30) for answer in answers] == [
         f'/{number}' for number in range(100)]
+    improved.disconnect()
 
 
 def test_replacement_is_left_out_where_code_of_kazoo_differs(monkeypatch):
@@ -103,11 +105,10 @@ def test_replacements_are_left_out_with_another_version(monkeypatch):
         WRITER.findMismatch()) == 'Kazoo is 3.0, this plugin is for <3,>=2.10'
 
 
-def test_large_request_ends_the_connection_of_stock_kazoo(stock, zk_client):
+def test_large_request_ends_the_connection_of_stock_kazoo(stock, client):
     """What the limit is for."""
-    improve(zk_client.client)
     with pytest.raises(ConnectionLoss):
-        zk_client.client.create('/large', bytes(LARGEST))
+        client.create('/large', bytes(LARGEST))
 
 
 def test_launcher_works_with_stock_kazoo(stock, launchFake, caplog):

@@ -4,11 +4,11 @@ import select
 import socket
 import ssl
 import struct
-import threading
 
 import pytest
+from zuul.zk.vendor.client import ZuulKazooClient
 
-from zuul_nodes.launcher.zookeeper.replacements import improve
+from zuul_nodes.launcher.zookeeper.replacements import ImprovedClient
 from zuul_nodes.launcher.zookeeper.sockets import Poller, Socket
 
 poll = Poller().poll
@@ -184,15 +184,22 @@ def test_writing_waits_while_the_buffer_is_full(pair):
     assert poll([], [writer], []) == ([], [writer], [])
 
 
-def test_the_session_before_is_closed(zk_client, monkeypatch):
-    """Nothing of it is left to expire some time later."""
-    errors = []
-    monkeypatch.setattr(threading, 'excepthook', errors.append)
-    client = zk_client.client
-    client.create('/some', ephemeral=True)
-    improve(client)
-    assert client.exists('/some') is None
-    assert errors == []
+def test_client_begins_its_only_session_with_our_sockets(
+        zuul_conf, monkeypatch):
+    begun = []
+    start = ZuulKazooClient.start
+
+    def noteStart(client, *args):
+        start(client, *args)
+        begun.append((client.client_id, client._connection._socket))
+    monkeypatch.setattr(ZuulKazooClient, 'start', noteStart)
+    improved = ImprovedClient.fromConfig(zuul_conf)
+    improved.connect()
+    (session, sock), = begun
+    assert isinstance(sock, Socket)
+    assert improved.client.client_id == session
+    improved.disconnect()
+    assert improved.client is None
 
 
 @pytest.mark.parametrize('size', [0, 1000, 16384, 65536, 1000000])
