@@ -11,9 +11,9 @@ import struct
 import subprocess
 import sys
 
-import psutil
 import pytest
 
+from tests.fixtures.processes import hasEnded
 from tests.fixtures.rootfs import PACKAGES, PYTHON, makeArchive
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local.sites import TIMEOUT, ssh
@@ -197,8 +197,7 @@ def test_it_is_gone_with_its_forwarder(isolated):
     inner = forwarder.children(recursive=True)
     assert inner
     forwarder.kill()
-    _, alive = psutil.wait_procs(inner, TIMEOUT)
-    assert not alive
+    waitFor(lambda: all(map(hasEnded, inner)), lambda: inner, TIMEOUT)
 
 
 def test_another_launcher_finds_it(isolated, makeNetworkSite, key, directory):
