@@ -177,7 +177,9 @@ class NodeScenarios(Scenarios):
         """The launcher ends when it is told to, and the next one continues.
         """
         request, _ = site.getFulfilled(site.request('label'))
-        assert site.launcher.stop() == 0, 'the launcher does not end'
+        status = site.launcher.stop()
+        assert status is not None, 'the launcher does not end'
+        assert status == 0, f'the launcher ends with the status {status}'
         site.restart()
         site.use(request)
         site.rest()

@@ -16,7 +16,7 @@ from zuul_nodes.testing.launcher import LOG, SESSION, Options, run
 
 # Seconds until a launcher has to start, and to stop.
 START_TIMEOUT = 120
-STOP_TIMEOUT = 20
+STOP_TIMEOUT = 60
 # Seconds between two checks of a process.
 PAUSE = 0.02
 # Log lines that show problems.
