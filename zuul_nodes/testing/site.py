@@ -279,6 +279,19 @@ class Site:
             time.sleep(PAUSE)
         return result
 
+    def stop(self) -> int | None:
+        """Tell the launcher to stop, and wait until it has ended.
+
+        :return: its exit status.
+        """
+        self.launcher.stop()
+        patience = self._makePatience()
+        while self.launcher.alive:
+            if patience.isOver():
+                self.fail('the launcher does not end')
+            time.sleep(PAUSE)
+        return self.launcher.status
+
     def _makePatience(self) -> Patience:
         # An emulated cloud runs in this process.
         return Patience(PATIENCE, lambda: [
