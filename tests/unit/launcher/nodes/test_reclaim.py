@@ -223,11 +223,14 @@ def test_ready_node_stays_for_min_retention_time(
     steps.setLayout(limited(1, slots=slots).replace(
         'name: big,', 'name: big, reuse: true, min-retention-time: 3600,'))
     request = serve(steps, 'big')
-    node_id, = request.nodes
+    node = steps.api.getProviderNode(request.nodes[0])
     waiting = steps.addRequest('other')
     end(steps, request)
+    # It is used until the launcher has heard that it was given back.
+    steps.runUntil(
+        lambda: node.state == State.READY and not node.request_id)
     assert isWaiting(steps, waiting)
-    assert steps.api.getProviderNode(node_id).state == State.READY
+    assert node.state == State.READY
     jump(3601)
     steps.runUntil(lambda: isDone(waiting))
     assert len(racks.deleted) == 1
