@@ -71,7 +71,7 @@ class Snapshots:
     def _advance(self, node, provider, begun, log):
         """Run a step of the driver's state machine.
 
-        :param threading.Event begun: is set.
+        :param threading.Event begun: is set when the step begins.
         :return: whether the snapshot is complete, and the id of the image.
         """
         begun.set()
@@ -110,6 +110,11 @@ class Snapshots:
             time.monotonic() - node.snapshot.began > node.snapshot_timeout)
 
     def _endCall(self, node, begun, result, error, log):
+        """Write the result of a step, or try again later if its endpoint has
+        not started in time.
+
+        :param threading.Event begun: whether the step has begun.
+        """
         if (isinstance(error, TimeoutError) and not begun.is_set()
                 and not self._isLate(node)):
             # The endpoint has taken too long to start.  Another one cannot

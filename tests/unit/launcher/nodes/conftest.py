@@ -6,7 +6,7 @@ from tests.fixtures.executor import Executor
 
 
 @pytest.fixture
-def executor(zuul_conf, steps):
-    executor = Executor(zuul_conf, steps)
+def executor(zk_client, steps):
+    executor = Executor(zk_client, steps)
     yield executor
     executor.end()

@@ -7,7 +7,6 @@ import types
 import pytest
 from zuul.launcher.client import LauncherClient
 from zuul.model import HoldRequest, Node, NodeSet, ProviderNode
-from zuul.zk import ZooKeeperClient
 from zuul.zk.nodepool import ZooKeeperNodepool
 
 from tests.fixtures.racks import cloud, isDone
@@ -17,14 +16,15 @@ State = ProviderNode.State
 
 
 class Executor:
-    """Uses nodes, and holds them; all with what Zuul has for that."""
+    """Uses nodes, and holds them; all with what Zuul has for that.
 
-    def __init__(self, config, launcher):
+    :param ZooKeeperClient zk_client: has another session than the launcher.
+    """
+
+    def __init__(self, zk_client, launcher):
         self.launcher = launcher
-        self.zk_client = ZooKeeperClient.fromConfig(config)
-        self.zk_client.connect()
-        self.client = LauncherClient(self.zk_client, threading.Event())
-        self.records = ZooKeeperNodepool(self.zk_client)
+        self.client = LauncherClient(zk_client, threading.Event())
+        self.records = ZooKeeperNodepool(zk_client)
 
     def addHold(self, expiration=None, count=1):
         """:return: what ``zuul-client autohold`` makes."""
@@ -64,15 +64,10 @@ class Executor:
         self.records.deleteHoldRequest(
             self.records.getHoldRequest(hold.id), self.client)
 
-    def end(self):
-        self.zk_client.disconnect()
-
 
 @pytest.fixture
-def executor(zuul_conf, steps):
-    executor = Executor(zuul_conf, steps)
-    yield executor
-    executor.end()
+def executor(zk_client, steps):
+    return Executor(zk_client, steps)
 
 
 def waitForHold(launcher, nodes):

@@ -5,7 +5,6 @@ Of their locks, no cache tells.
 
 import pytest
 from zuul.model import NodesetRequest
-from zuul.zk import ZooKeeperClient
 from zuul.zk.zkobject import ZKContext
 
 from tests.fixtures.launcher import TIMEOUT
@@ -13,12 +12,14 @@ from tests.fixtures.racks import cloud, isDone
 
 
 class Other:
-    """Another launcher, which has the lock of a request."""
+    """Another launcher, which has the lock of a request.
 
-    def __init__(self, config, launcher):
+    :param ZooKeeperClient zk_client: has another session than the launcher.
+    """
+
+    def __init__(self, zk_client, launcher):
         self.launcher = launcher
-        self.zk_client = ZooKeeperClient.fromConfig(config)
-        self.zk_client.connect()
+        self.zk_client = zk_client
         self.context = ZKContext(self.zk_client, None, None, launcher.log)
 
     def lock(self, request):
@@ -42,10 +43,8 @@ class Other:
 
 
 @pytest.fixture
-def other(zuul_conf, steps):
-    other = Other(zuul_conf, steps)
-    yield other
-    other.disconnect()
+def other(zk_client, steps):
+    return Other(zk_client, steps)
 
 
 def test_a_locked_request_waits_for_its_lock(steps, racks, other):
