@@ -57,6 +57,9 @@ def pytest_collection_modifyitems(items):
         for name, timeout in TIMEOUTS.items():
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.timeout(timeout))
+    if not any(item.get_closest_marker(name)
+               for item in items for name in TIMEOUTS):
+        _stayOnOneProcessor()
     # What takes long begins first, so that no worker waits for another in
     # the end: each worker has an equal part of the list to begin with, and
     # then takes the last of what another has left.  Half of them have whole
@@ -77,6 +80,20 @@ def pytest_collection_modifyitems(items):
         ordered += heavy + others[:rest]
         del others[:rest]
     items[:] = ordered + others
+
+
+def _stayOnOneProcessor():
+    """Have a worker, and the ZooKeeper that it starts, on one processor.
+
+    Threads of one process that wait for each other on two processors keep
+    both of them busy with that.  Heavy tests start many processes, which need
+    all there are.
+    """
+    if (worker := os.environ.get('PYTEST_XDIST_WORKER')) and hasattr(
+            os, 'sched_setaffinity'):
+        processors = sorted(os.sched_getaffinity(0))
+        number = int(worker.removeprefix('gw'))
+        os.sched_setaffinity(0, {processors[number % len(processors)]})
 
 
 def _share(items, count):
