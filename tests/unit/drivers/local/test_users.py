@@ -162,9 +162,10 @@ def test_files_follow_the_user_that_a_node_has_now(site, key, monkeypatch):
         patch.setattr(machines, '_boot', mock.Mock(side_effect=Killed))
         machine = site.provider.getCreateStateMachine(node, None, site.log)
         waitFor(lambda: site.advance(machine) or machines._boot.called)
-    number = getUser(site, NODES[0]).uid
-    # What looks for numbers that are free has each lock for a moment.
-    lock = waitFor(lambda: nodeusers._lock(number))
+        number = getUser(site, NODES[0]).uid
+        # Each list of nodes begins to boot it once more, and what looks for
+        # numbers that are free has each lock for a moment.
+        lock = waitFor(lambda: nodeusers._lock(number))
     with nodeusers.OwnUser(number, lock) as other:
         instance = site.finish(machine)
         user = getUser(site, NODES[0])
