@@ -14,6 +14,7 @@ from tests.emulators.openstack import OpenStack
 from tests.fixtures.hostkeys import HostKey
 from tests.fixtures.sshservers import SSHServer
 from zuul_nodes import cmd
+from zuul_nodes.cmd.common import limits
 from zuul_nodes.cmd.dibtest import openssh, openstackimage
 from zuul_nodes.cmd.dibtest.errors import BrokenImage
 from zuul_nodes.quickstart import ports
@@ -75,9 +76,12 @@ def arguments(sshd, tmp_path):
 
 
 @pytest.fixture
-def dibTest(arguments, capsys):
+def dibTest(arguments, capsys, monkeypatch):
     """:return: a function of more arguments that runs the command; gives
         its exit status, its result, and what it said."""
+    # The emulator is quicker than a cloud.
+    monkeypatch.setattr(limits, 'SHORTEST', 0.01)
+
     def run(*more):
         status = cmd.main([*arguments, '--format', 'json', *more])
         out, err = capsys.readouterr()
