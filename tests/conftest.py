@@ -53,13 +53,15 @@ SECONDS = {'services': 40, 'crash': 15}
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
+    is_heavy = False
     for item in items:
         for name, timeout in TIMEOUTS.items():
             if item.get_closest_marker(name):
                 item.add_marker(pytest.mark.timeout(timeout))
-    if not any(item.get_closest_marker(name)
-               for item in items for name in TIMEOUTS):
+                is_heavy = True
+    if not is_heavy:
         _stayOnOneProcessor()
+        return
     # What takes long begins first, so that no worker waits for another in
     # the end: each worker has an equal part of the list to begin with, and
     # then takes the last of what another has left.  Half of them have whole
@@ -89,8 +91,7 @@ def _stayOnOneProcessor():
     both of them busy with that.  Heavy tests start many processes, which need
     all there are.
     """
-    if (worker := os.environ.get('PYTEST_XDIST_WORKER')) and hasattr(
-            os, 'sched_setaffinity'):
+    if worker := os.environ.get('PYTEST_XDIST_WORKER'):
         processors = sorted(os.sched_getaffinity(0))
         number = int(worker.removeprefix('gw'))
         os.sched_setaffinity(0, {processors[number % len(processors)]})
