@@ -14,6 +14,7 @@ import pytest
 pytest_plugins = [
     'tests.emulators.awsserver',
     'tests.fixtures.commands',
+    'tests.fixtures.quick',
     'tests.fixtures.zookeeperserver',
 ]
 

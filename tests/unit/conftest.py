@@ -1,13 +1,8 @@
 import fcntl
-import functools
 import os
 
 import pytest
-from zuul.zk.components import (
-    COMPONENT_REGISTRY,
-    ComponentRegistry,
-    LauncherComponent,
-)
+from zuul.zk.components import COMPONENT_REGISTRY
 
 from tests.fixtures.audit import audited
 from tests.fixtures.ending import endWith
@@ -16,65 +11,6 @@ from zuul_nodes.quickstart import ports
 
 # A fixture that is in a module of its own.
 __all__ = ['audited']
-
-# Much of Zuul is not imported here but in fixtures: the process that gives
-# tests to others would import it before it starts them.
-
-
-@pytest.fixture(scope='session', autouse=True)
-def quickRegistries():
-    """Let each registry of connections do without what Zuul begins for it and
-    no test in this process needs: a thread of timers, and a program that says
-    which version of bubblewrap there is."""
-    from apscheduler.schedulers.background import BackgroundScheduler
-    from zuul.driver.bubblewrap import BubblewrapDriver
-    findVersion = functools.cache(functools.partial(
-        BubblewrapDriver._parse_bwrap_version,
-        BubblewrapDriver.__new__(BubblewrapDriver)))
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ('start', 'shutdown'):
-            patch.setattr(BackgroundScheduler, name, lambda self: None)
-        patch.setattr(BubblewrapDriver, '_parse_bwrap_version',
-                      lambda self: findVersion())
-        yield
-
-
-@pytest.fixture(scope='session', autouse=True)
-def launchersAlone():
-    """Let the registry of components read launchers only: nothing in this
-    process asks for others, and each kind takes it two requests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ComponentRegistry, 'COMPONENT_CLASSES',
-                      {'launcher': LauncherComponent})
-        yield
-
-
-@pytest.fixture(scope='session', autouse=True)
-def lastingSchemas():
-    """Make the schemas of Zuul's configuration once for all tenants of tests
-    that have the same drivers: that takes longer than to load a tenant."""
-    from zuul import configloader
-    with pytest.MonkeyPatch.context() as patch:
-        for parser in (
-                configloader.NodeSetParser, configloader.PipelineParser,
-                configloader.ProjectParser, configloader.ProjectTemplateParser,
-                configloader.SecretParser):
-            patch.setattr(parser, 'getSchema', _remember(parser.getSchema))
-        yield
-
-
-def _remember(getSchema):
-    schemas = {}
-
-    @functools.wraps(getSchema)
-    def wrapper(parser, *arguments):
-        key = (*arguments, *(
-            (name, type(connection.driver)) for name, connection
-            in parser.pcontext.connections.connections.items()))
-        if key not in schemas:
-            schemas[key] = getSchema(parser, *arguments)
-        return schemas[key]
-    return wrapper
 
 
 @pytest.fixture(autouse=True)
