@@ -9,6 +9,7 @@ import tempfile
 import psutil
 import pytest
 
+from tests.fixtures.processes import askAll
 from zuul_nodes.quickstart import leftovers, ports
 from zuul_nodes.quickstart.certificates import Certificates
 from zuul_nodes.quickstart.sshd import SSHD, SSHKeys
@@ -90,16 +91,6 @@ def test_it_has_a_home_of_its_own(node):
     assert [path.name for path in node.home.iterdir()] == ['file']
 
 
-def collect(processes, attribute):
-    """:return: the set of what the processes have as an attribute."""
-    found = set()
-    for process in processes:
-        # Those of an earlier session may end meanwhile.
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found.add(getattr(process, attribute)())
-    return found
-
-
 def test_it_is_not_root(node, state):
     assert say(node, 'id -un; id -u') == 'zuul\n1000\n'
     expected = os.geteuid() or state.user.uid
@@ -115,9 +106,11 @@ def test_it_is_not_root(node, state):
             # Seen from the machine.
             started = psutil.Process(node.process.pid).children(
                 recursive=True)
-            assert collect(started, 'uids') == {(expected,) * 3}
+            users = askAll(started, psutil.Process.uids)
+            assert set(users.values()) == {(expected,) * 3}
             # What a job leaves is found, with whatever user.
-            assert 'sh' in collect(leftovers.find(state.mark), 'name')
+            names = askAll(leftovers.find(state.mark), psutil.Process.name)
+            assert 'sh' in names.values()
         finally:
             session.kill()
 

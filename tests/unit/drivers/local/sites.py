@@ -52,8 +52,14 @@ class Site:
 
     def getProcesses(self, name):
         """:return: the processes with the mark of a node."""
-        return sandbox.find()[Entries(
-            f'{self.directory}/nodes', None).getMark(name)]
+        return sandbox.find()[self._getMark(name)]
+
+    def kill(self, name):
+        """Kill a node; returns when its processes have ended."""
+        sandbox.kill(self._getMark(name))
+
+    def _getMark(self, name):
+        return Entries(f'{self.directory}/nodes', None).getMark(name)
 
     def makeNode(self, uuid, **attributes):
         """:return: a node's record, as it is read from ZooKeeper."""

@@ -1,6 +1,5 @@
 """The lives of nodes: real ones, that one can log in to."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -10,11 +9,11 @@ import subprocess
 import sys
 import threading
 
-import psutil
 import pytest
 
 from tests.fixtures.claims import getClaims
 from tests.fixtures.ending import endWith
+from tests.fixtures.processes import askAll, withChildren
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local import sites
 from tests.unit.drivers.local.sites import TIMEOUT, ssh
@@ -131,18 +130,13 @@ def test_isolation(site, key, directory):
 def test_root_outside_is_not_the_user(site, key):
     instance = site.create(site.makeNode(NODE))
     run(key, instance, 'true')
-    roots, seen = [], 0
-    for process in site.getProcesses(NAME):
-        for each in (process, *process.children(recursive=True)):
-            # What was of the session may end meanwhile.
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if 0 in {*each.uids(), *each.gids()}:
-                    roots.append((each.pid, each.name()))
-                seen += 1
+    found = askAll(
+        withChildren(site.getProcesses(NAME)), lambda process: (
+            process.name(), 0 in {*process.uids(), *process.gids()}))
+    roots = [name for name, is_root in found.values() if is_root]
     # It holds the user for the node, from outside.
-    assert {name for _, name in roots} <= {'sh'}
-    assert (len(set(roots)), seen > len(roots)) == (
-        0 if os.geteuid() else 1, True)
+    assert roots == ([] if os.geteuid() else ['sh'])
+    assert len(found) > len(roots)
 
 
 def test_the_user_is_as_the_image_says_or_not(makeSite, archive, key):

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from unittest import mock
 
+import psutil
 import pytest
 
 from tests.fixtures.claims import getClaims, isLocked
 from tests.fixtures.ending import endWith
+from tests.fixtures.processes import askAll, withChildren
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local.sites import Site, ssh
 from zuul_nodes import nodeusers
@@ -45,9 +47,9 @@ def getOwners(path):
 
 def getProcesses(site, node):
     """:return: those of a node that are not root's."""
-    return {each for process in site.getProcesses(f'np{node}')
-            for each in (process, *process.children(recursive=True))
-            if each.uids().real}
+    users = askAll(
+        withChildren(site.getProcesses(f'np{node}')), psutil.Process.uids)
+    return {process for process, uids in users.items() if uids.real}
 
 
 def test_each_node_is_a_user_of_its_own(site):
@@ -61,9 +63,10 @@ def test_each_node_is_a_user_of_its_own(site):
         assert user.uid not in accounts
         assert getOwners(getDirectory(site, node)) - {0} == {user.uid}
         assert getOwners(getDirectory(site, node) / 'root') == {user.uid}
-        assert {number for process in getProcesses(site, node)
-                for number in (*process.uids(), *process.gids())} == {
-                    user.uid}
+        numbers = askAll(
+            getProcesses(site, node),
+            lambda process: {*process.uids(), *process.gids()})
+        assert set().union(*numbers.values()) == {user.uid}
         assert isLocked(user.uid)
     # They share an image, which is neither's.
     image, = site.images.entries.names()
@@ -114,9 +117,7 @@ def test_a_killed_node_has_its_user_until_it_is_deleted(site, directory):
     node = site.makeNode(NODES[0])
     site.create(node)
     user = getUser(site, NODES[0])
-    for process in site.getProcesses(node_name := f'np{NODES[0]}'):
-        process.kill()
-    waitFor(lambda: not site.getProcesses(node_name))
+    site.kill(f'np{NODES[0]}')
     waitFor(lambda: not isLocked(user.uid))
     # Its files are still there, so no other one gets it.
     path = getDirectory(site, NODES[0])
