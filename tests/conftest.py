@@ -18,6 +18,9 @@ pytest_plugins = [
     'tests.fixtures.zookeeperserver',
 ]
 
+# Fixtures import parts of the kit before the kit itself says so.
+pytest.register_assert_rewrite('zuul_nodes.testing')
+
 # Temporary files are in memory if it has so much room (bytes): most of them
 # live for less time than a disk takes to make and delete them.
 MEMORY = pathlib.Path('/dev/shm')

@@ -83,7 +83,8 @@ class ZooKeeper:
         """
         self.writeConfig()
         self.process.start()
-        self.process.waitFor(self._answers, 'it does not answer', 30)
+        # It takes a second, and a minute if others have the processor.
+        self.process.waitFor(self._answers, 'it does not answer', 90)
         self._openSession()
 
     def writeConfig(self, more=''):
