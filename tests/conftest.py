@@ -64,7 +64,6 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.timeout(timeout))
                 is_heavy = True
     if not is_heavy:
-        _stayOnOneProcessor()
         return
     # What takes long begins first, so that no worker waits for another in
     # the end: each worker has an equal part of the list to begin with, and
@@ -86,19 +85,6 @@ def pytest_collection_modifyitems(items):
         ordered += heavy + others[:rest]
         del others[:rest]
     items[:] = ordered + others
-
-
-def _stayOnOneProcessor():
-    """Have a worker, and the ZooKeeper that it starts, on one processor.
-
-    Threads of one process that wait for each other on two processors keep
-    both of them busy with that.  Heavy tests start many processes, which need
-    all there are.
-    """
-    if worker := os.environ.get('PYTEST_XDIST_WORKER'):
-        processors = sorted(os.sched_getaffinity(0))
-        number = int(worker.removeprefix('gw'))
-        os.sched_setaffinity(0, {processors[number % len(processors)]})
 
 
 def _share(items, count):
