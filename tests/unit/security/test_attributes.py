@@ -241,12 +241,9 @@ def test_a_text_changes_nothing_but_what_it_is_for(
     if driver == 'aws':
         pytest.importorskip('moto')
     monkeypatch.setattr(nodesites, 'PATIENCE', 1)
-    read, refused = set(), set()
+    cases = readCases(driver)
 
-    @given(st.sampled_from(readCases(driver)))
-    @settings(max_examples=countExamples(400), deadline=None,
-              suppress_health_check=list(HealthCheck))
-    def run(case):
+    def isRead(case):
         case = json.loads(json.dumps(case).replace(TRAP, str(trap)).replace(
             SECRET, str(secret)))
         with watch(f"('127.0.0.1', {trap})", HOST, str(secret)) as seen:
@@ -256,12 +253,22 @@ def test_a_text_changes_nothing_but_what_it_is_for(
                 raise
             except Exception:
                 # By the schema, or by the library, as it has no such region.
-                refused.add(repr(case))
+                is_read = False
             else:
-                read.add(repr(case))
+                is_read = True
         assert not seen
+        return is_read
+
+    read = []
+
+    @given(st.sampled_from(cases))
+    @settings(max_examples=countExamples(400), deadline=None,
+              suppress_health_check=list(HealthCheck))
+    def run(case):
+        read.append(isRead(case))
     run()
-    assert read
+    # By chance, a driver refuses each of a few.
+    assert any(read) or any(map(isRead, cases))
 
 
 def test_the_watch_sees_what_it_should(watch, trap, secret):
