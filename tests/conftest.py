@@ -57,21 +57,17 @@ SECONDS = {'services': 40, 'crash': 15}
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    is_heavy = False
+    marks = []
     for item in items:
-        for name, timeout in TIMEOUTS.items():
-            if item.get_closest_marker(name):
-                item.add_marker(pytest.mark.timeout(timeout))
-                is_heavy = True
-    if not is_heavy:
-        return
+        names = [name for name in TIMEOUTS if item.get_closest_marker(name)]
+        for name in names:
+            item.add_marker(pytest.mark.timeout(TIMEOUTS[name]))
+        marks.append(next((name for name in SECONDS if name in names), None))
     # What takes long begins first, so that no worker waits for another in
     # the end: each worker has an equal part of the list to begin with, and
     # then takes the last of what another has left.  Half of them have whole
     # Zuuls, more would be too much for the machine.  Otherwise the order
     # stays as pytest-randomly has made it.
-    marks = [next((mark for mark in SECONDS
-                   if item.get_closest_marker(mark)), None) for item in items]
     services, crash, others = (
         [item for item, mark in zip(items, marks, strict=True)
          if mark == wanted] for wanted in (*SECONDS, None))

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from tests.fixtures.processes import hasEnded
+from tests.fixtures.processes import hasEnded, withChildren
 from tests.fixtures.rootfs import PACKAGES, PYTHON, makeArchive
 from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.local.sites import TIMEOUT, ssh
@@ -136,8 +136,7 @@ def test_who_hangs_up_leaves_nothing(isolated):
     instance = isolated.create(isolated.makeNode(NODE))
 
     def count():
-        return sum(len(process.children(recursive=True))
-                   for process in isolated.getProcesses(NAME))
+        return len(withChildren(isolated.getProcesses(NAME)))
 
     before = count()
     clients = [socket.create_connection(
