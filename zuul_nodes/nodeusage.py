@@ -5,6 +5,9 @@ that have Zuul's objects use :func:`toRecord`.
 """
 
 import collections
+from collections.abc import Iterable
+
+from zuul_nodes import nodenotes
 
 # State of a node -> what it counts as.
 COUNTED = {
@@ -25,6 +28,7 @@ def toRecord(node):
         'connection_name': node.connection_name,
         'endpoint_name': node.endpoint_name, 'label': node.label,
         'state': node.state, 'request_id': node.request_id,
+        nodenotes.NOTES: nodenotes.get(node),
         'subnodes': node.subnodes,
         'quota': node.quota.getResources() if node.quota else None}
 
@@ -75,23 +79,42 @@ def sumUp(nodes, sections):
     return used
 
 
+def shareOut(tenants: Iterable[str | None],
+             owner: str | None) -> dict[str, float]:
+    """Share out a machine among the tenants that use it.
+
+    :param tenants: for each slot of the machine, the tenant of its request, or
+        None; empty without slots.
+    :param owner: the tenant that has the machine while no slot is in use; None
+        if no tenant has it.
+    :return: name of a tenant -> its part of the machine; their sum is 1.
+    """
+    users = collections.Counter(filter(None, tenants))
+    if not users:
+        return {owner: 1} if owner else {}
+    number = users.total()
+    return {name: slots / number for name, slots in users.items()}
+
+
 def sumUpTenants(nodes):
     """
     :param nodes: records of nodes, with the parts ``assignment``.
-    :return: dict, name of a tenant -> Counter, resource -> how much of it the
-        nodes of its requests use.  A slot uses its share of its host.
+    :return: dict, name of a tenant -> Counter, resource -> how much of it its
+        nodes use: those of its requests, and idle ones that were launched for
+        it.
     """
-    hosts = {node['uuid']: node for node in nodes if node.get('subnodes')}
+    slots = collections.defaultdict(list)
+    for node in nodes:
+        if host_id := node.get('main_node_id'):
+            slots[host_id].append(node.get('tenant_name'))
     used = collections.defaultdict(collections.Counter)
     for node in nodes:
-        name = node.get('tenant_name')
-        # A host itself belongs to no tenant.
-        if not name or node['uuid'] in hosts:
+        if node.get('main_node_id'):
             continue
-        host = hosts.get(node.get('main_node_id'), node)
-        slots = len(host.get('subnodes') or [node])
-        for resource, amount in (host['quota'] or {}).items():
-            used[name][resource] += amount / slots
+        owner = node.get('tenant_name') or nodenotes.getTenant(node)
+        for name, share in shareOut(slots[node['uuid']], owner).items():
+            for resource, amount in (node['quota'] or {}).items():
+                used[name][resource] += amount * share
     return used
 
 

@@ -219,7 +219,7 @@ class Launcher:
         self.console_logs = nodes.ConsoleLogs(
             self.node_records, self.layouts, self.pools)
         self.new_records = nodes.NewRecords(
-            self.layouts, self.ownership, self.system.system_id)
+            self.layouts, self.ownership, self.system.system_id, self.settings)
         self.static_nodes = nodes.StaticNodes(
             self.node_records, self.layouts, self.new_records)
         self.reclaim = nodes.Reclaim(

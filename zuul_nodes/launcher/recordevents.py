@@ -5,6 +5,7 @@ from zuul.model import NodesetRequest, ProviderNode
 from zuul_nodes.launcher.providers import (
     Failure,
     getFailure,
+    getSubjectOf,
     hasFailed,
     isGiven,
 )
@@ -137,15 +138,19 @@ class RecordEvents:
                 None, *ProviderNode.CREATE_STATES):
             return
         if node.state in (State.READY, State.SLOT_HOST):
-            self.supply.noteSuccess(node.provider, node.label)
-            self.min_ready.clearPause(node)
+            self.supply.noteSuccess(self._getSubject(node))
+            self.min_ready.clearPause(self._getSubject(node))
         elif node.state == State.TEMPFAILED and not hasFailed(
                 node, Failure.MOVED):
             self.supply.noteFailure(
-                node.provider, node.label, getFailure(node),
+                self._getSubject(node), getFailure(node),
                 node.comment or 'unknown')
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
-            self.min_ready.pause(node)
+            self.min_ready.pause(self._getSubject(node))
+
+    def _getSubject(self, node):
+        """:return: the label that a node was made from."""
+        return getSubjectOf(self.layouts.scope.identify(node))
 
     def _noteRemoval(self, node):
         """Handle the removal of a node's record.
@@ -158,7 +163,7 @@ class RecordEvents:
         if not (node.request_id or node.main_node_id) and (
                 node.state in ProviderNode.CREATE_STATES):
             # It failed and was deleted between two events.
-            self.min_ready.pause(node)
+            self.min_ready.pause(self._getSubject(node))
 
     def _queueRequest(self, request_id):
         """Queue a request unless it is done."""

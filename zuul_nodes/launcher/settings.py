@@ -206,9 +206,19 @@ class Settings:
         providers: ``RESOURCE:NUMBER`` for each tenant, and
         ``TENANT=RESOURCE:NUMBER`` for one tenant, for example ``instances:50,
         example=instances:20, example=cores:80``.  The resources are those of
-        ``resource-limits``.  A node counts for the tenant of its request;
-        min-ready nodes count for none until then.  Requests that exceed the
-        limit wait, and those behind them that fit are served.''', shown='')
+        ``resource-limits``.  A node counts for the tenant of its request, and
+        an idle one for the tenant that it was launched for.  A machine with
+        ``slots`` counts as a whole for the tenants that use it, for each in
+        proportion to its slots.  Requests that exceed the limit wait, and
+        those behind them that fit are served.''', shown='')
+    min_ready_limit: int = option(100, '''
+        The most nodes of a label that the launcher keeps ready for a tenant,
+        whatever its ``min-ready`` is.''', unit='nodes', least=0)
+    min_retention_limit: float = option(86400.0, '''
+        The longest time that ``min-retention-time`` keeps an idle node, since
+        its launch.  Even before, the launcher deletes the node if a request of
+        another tenant waits for what it uses.''',
+        unit='seconds', least=0)
     capacity_timeout: float = option(86400.0, '''
         If the cloud reports for this time that it lacks the capacity for a
         label, requests that only this provider could serve fail instead of

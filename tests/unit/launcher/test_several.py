@@ -16,7 +16,7 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
-from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.providers import getSubject
 
 State = ProviderNode.State
 
@@ -214,7 +214,7 @@ def test_provider_paused_by_one_launcher_is_used_by_another(pair, racks):
         for launcher in pair.launchers) or isDone(request))
     assert len(racks.created) <= 2
     for launcher in pair.launchers:
-        launcher.planner.resume(Subject(launcher.getProvider('one').canonical_name))
+        launcher.planner.resume(getSubject(launcher.getProvider('one')))
     pair.serve(request)
     pair.endAll(racks)
 

@@ -7,7 +7,7 @@ from zuul.model import QuotaInformation
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.settings import writeSettings
 from tests.fixtures.shelf.shelf_maker import ShelfProvider
-from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.providers import getSubject
 
 pytestmark = pytest.mark.crash
 
@@ -43,8 +43,8 @@ def test_a_cloud_that_another_launcher_asks_in_vain(
     racks.errors.clear()
     for launcher in several.launchers:
         for label in (None, 'big'):
-            launcher.planner.resume(Subject(
-                launcher.getProvider('one').canonical_name, label))
+            launcher.planner.resume(
+                getSubject(launcher.getProvider('one'), label))
     several.serve(*requests)
     several.endAll(racks)
 

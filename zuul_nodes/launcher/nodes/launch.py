@@ -10,9 +10,9 @@ from zuul.launcher.server import ProviderNodeError
 from zuul.launcher.subnodes import SubnodeProviderNode
 from zuul.model import ProviderNode
 
-from zuul_nodes import audit
+from zuul_nodes import audit, nodenotes
 from zuul_nodes.launcher.nodes.hostkeyscan import needsScan
-from zuul_nodes.launcher.providers import isFor
+from zuul_nodes.launcher.providers import MovedError
 from zuul_nodes.launcher.zookeeper import (
     UnwritableError,
     setAttributes,
@@ -52,7 +52,7 @@ class NodeLaunch:
         """Take the next step of a node's launch."""
         if isinstance(node, SubnodeProviderNode):
             return self._followHost(node, log)
-        if not (node.create_state_machine or isFor(
+        if not (node.create_state_machine or self.layouts.scope.isFor(
                 node, self.layouts.scope.findProvider(node))
                 or self.layouts.isCertain(node.tenant_name)):
             # The provider that launches it is in a layout that is being read.
@@ -64,7 +64,7 @@ class NodeLaunch:
             if (node.create_state_machine
                     and node.create_state_machine.complete):
                 return self._finish(node, log)
-            provider = self.layouts.scope.getProviderFor(node)
+            provider = self._getProvider(node)
         except (ProviderNodeError, LaunchKeyscanException,
                 QuotaException) as error:
             if (isinstance(error, ProviderNodeError)
@@ -74,6 +74,21 @@ class NodeLaunch:
                 return
             return self.outcomes.fail(node, error, log)
         self.steps.create(node, provider, self._endStep, log)
+
+    def _getProvider(self, node):
+        """
+        :return: the provider that launches a node.
+        :raises MovedError: the launch has not begun, and the label of its
+            tenant is another one by now.
+        """
+        scope = self.layouts.scope
+        if not node.create_state_machine and not node.create_state and (
+                nodenotes.getMadeOf(node)
+                and not scope.isFor(node, scope.findProvider(node))):
+            raise MovedError(
+                f'label {node.label} is not what it was when the node was '
+                'requested')
+        return scope.getProviderFor(node)
 
     def _endStep(self, node, wait, error, log):
         """Record the result of a step."""

@@ -7,6 +7,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.nodes import readycounts
 from zuul_nodes.launcher.planner import Shortage
+from zuul_nodes.launcher.providers import getSubject, getSubjectOf
 from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import UnwritableError, commitNew
 
@@ -27,7 +28,7 @@ class MinReadyState:
     def __init__(self, queue, settings):
         self.queue = queue
         self.settings = settings
-        # Of the provider and label of a failed node.
+        # Of the labels of failed nodes.
         self.backoff = Backoff(settings.min_ready_first_backoff,
                                settings.min_ready_longest_backoff)
         self._checked = 0
@@ -44,20 +45,22 @@ class MinReadyState:
         """Note that a check is running."""
         self._checked = time.monotonic()
 
-    def pause(self, node):
+    def pause(self, subject):
         """Delay the next launch after a failed node that was not for a
-        request."""
-        self.queue.addAfter(KEY, self.backoff.noteFailure(
-            (node.provider, node.label)))
+        request.
 
-    def clearPause(self, node):
+        :param Subject subject: the label of the node.
+        """
+        self.queue.addAfter(KEY, self.backoff.noteFailure(subject))
+
+    def clearPause(self, subject):
         """Forget the failures after a successful launch."""
-        self.backoff.clear((node.provider, node.label))
+        self.backoff.clear(subject)
 
-    def isPaused(self, provider_name, label_name):
+    def isPaused(self, subject):
         """:return: whether launches are delayed after a failure.  If so, a
             check is queued for the end of the delay."""
-        left = self.backoff.getLeft((provider_name, label_name))
+        left = self.backoff.getLeft(subject)
         if left:
             # The check may run earlier, for another reason.
             self.queue.addAfter(KEY, left)
@@ -147,15 +150,15 @@ class MinReady:
         """:return: yields label and provider of each node to launch now."""
         self._short.clear()
         return readycounts.findMissing(
-            self.layouts.tenant_providers, self.nodes.index.getCounts(),
+            self.layouts.scope, self.nodes.index.getCounts(),
             self.nodes.election.isMyLabel, self.canMake,
-            self.settings.min_ready_batch)
+            self.settings.min_ready_limit, self.settings.min_ready_batch)
 
     def canMake(self, label, provider):
         """:return: whether a provider can launch a node of a label now, with
             capacity that is not reserved for requests."""
         key = provider.canonical_name, label.name
-        if self.state.isPaused(*key):
+        if self.state.isPaused(getSubject(provider, label.name)):
             return False
         blocker = self._getBlocker(label, provider)
         if isinstance(blocker, Shortage):
@@ -199,7 +202,8 @@ class MinReady:
             commitNew(self.nodes.records, transaction, records)
         except UnwritableError:
             # The error lasts until the label's definition changes.
-            self.state.pause(records[0])
+            self.state.pause(getSubjectOf(
+                self.layouts.scope.identify(records[0])))
             raise
         finally:
             # The planner counts the records from now on.

@@ -8,13 +8,14 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul.lib import tracing
 from zuul.model import ProviderNode, QuotaInformation
 
-from zuul_nodes import audit
+from zuul_nodes import audit, nodenotes
 from zuul_nodes.drivers import (
     getNodeAttributes,
     getNodeTags,
     getZones,
     turnZones,
 )
+from zuul_nodes.launcher.providers import getIdentity, isGiven
 from zuul_nodes.launcher.zookeeper import makeRecord
 
 
@@ -24,12 +25,14 @@ class NewRecords:
     :param Layouts layouts: hold the providers of the nodes.
     :param Ownership ownership: knows which connections this launcher handles.
     :param str system_id: Zuul's; in the tags of all instances.
+    :param Settings settings: ``min_retention_limit``.
     """
 
-    def __init__(self, layouts, ownership, system_id):
+    def __init__(self, layouts, ownership, system_id, settings):
         self.layouts = layouts
         self.ownership = ownership
         self.system_id = system_id
+        self.retention_limit = settings.min_retention_limit
 
     def makeNode(self, slot, state, request=None):
         """Create the records of a planned node.
@@ -127,7 +130,8 @@ class NewRecords:
             'label_aliases': list(label.aliases),
             'max_ready_age': label.max_ready_age,
             'max_age': label.max_age,
-            'min_retention_time': label.min_retention_time,
+            'min_retention_time': label.min_retention_time and min(
+                label.min_retention_time, self.retention_limit),
             'host_key_checking': label.host_key_checking,
             'boot_timeout': label.boot_timeout,
             'snapshot_timeout': label.snapshot_timeout,
@@ -144,6 +148,10 @@ class NewRecords:
             'endpoint_name': provider.getEndpoint().name,
             'reuse': label.reuse,
             'node_properties': getNodeAttributes(label),
+            # A static node exists for all tenants.
+            **nodenotes.make(
+                getIdentity(provider, label.name).made_of,
+                None if isGiven(provider.driver) else provider.tenant_name),
         }
 
     def _getRequestAttributes(self, request):

@@ -15,22 +15,24 @@ from zuul_nodes.drivers import (
     mayBeReady,
 )
 from zuul_nodes.launcher.planner import Host, Slot, getSlots
-from zuul_nodes.launcher.providers import isGiven, isMadeFrom
+from zuul_nodes.launcher.providers import (
+    Identity,
+    getIdentity,
+    identify,
+    isGiven,
+    isMadeFrom,
+)
 
 # Failed nodes count until they are deleted, so that a cloud whose launches
 # fail does not get a new launch every second.
 COUNTED_STATES = {*ProviderNode.ASSIGNABLE_STATES,
                   *ProviderNode.CREATE_STATES,
                   *ProviderNode.FAILED_STATES}
-# Maximum ready nodes of a label in a tenant.
-MOST_READY = 10000
 
 
 class Kind(typing.NamedTuple):
     """The properties that make nodes interchangeable for min-ready."""
-    provider: str
-    label: str
-    label_config_hash: str
+    identity: Identity
     names: tuple
 
 
@@ -41,19 +43,19 @@ def getKind(node):
     if (node.request_id or node.subnodes
             or node.state not in COUNTED_STATES):
         return None
-    return Kind(node.provider, node.label, node.label_config_hash,
-                tuple(node.all_labels))
+    return Kind(identify(node), tuple(node.all_labels))
 
 
-def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
+def findMissing(scope, kinds, is_mine, canMake, limit, batch=50):
     """Find the nodes that labels with ``min-ready`` lack.
 
-    :param dict tenant_providers: tenant -> its providers.
+    :param Scope scope: the tenants' providers.
     :param Counter kinds: from :meth:`.NodeIndex.getCounts`.
     :param is_mine: called with a label's canonical name; returns whether this
         launcher handles the label.
     :param canMake: called with a label and a provider; returns whether the
         provider can launch a node of the label now.
+    :param int limit: maximum ready nodes of a label in a tenant.
     :param int batch: number of nodes that the caller launches before it counts
         again.
     :return: yields label and provider of each missing node that can be
@@ -62,13 +64,14 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
     now = time.time()
     tenants = []
     turns = collections.deque()
-    for providers in tenant_providers.values():
-        if makers := _getMakers(providers, is_mine):
-            tenants.append(_Tenant(providers))
+    for own in scope.by_tenant.values():
+        if makers := _getMakers(own.values(), is_mine):
+            tenants.append(_Tenant(own))
             turns.extend((tenants[-1], *each) for each in makers.items())
     for kind, number in kinds.items():
+        known = kind._replace(identity=scope.complete(kind.identity))
         for tenant in tenants:
-            tenant.add(kind, number)
+            tenant.add(known, number)
     # One node of each label in turn, so that no label takes all the capacity.
     if len(turns) > batch:
         # In random order, so that a caller that stops after a batch does not
@@ -77,7 +80,7 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
     while turns:
         tenant, name, candidates = turns.popleft()
         # Providers may define different numbers.
-        wanted = min(MOST_READY, max(
+        wanted = min(limit, max(
             getMinReady(provider.labels[name], now)
             for provider in candidates))
         if tenant.ready[name] >= wanted:
@@ -92,8 +95,7 @@ def findMissing(tenant_providers, kinds, is_mine, canMake, batch=50):
             getPriority(each.labels[name]), random.random()))
         label = provider.labels[name]
         yield label, provider
-        kind = Kind(provider.canonical_name, name, label.config_hash,
-                    (name, *label.aliases))
+        kind = Kind(getIdentity(provider, name), (name, *label.aliases))
         for each in tenants:
             each.add(kind, getSlots(label))
         turns.append((tenant, name, candidates))
@@ -122,13 +124,13 @@ class _Tenant:
         tenant can use.
     """
 
-    def __init__(self, providers):
-        self.own = {
-            provider.canonical_name: provider for provider in providers}
+    def __init__(self, own):
+        """:param dict own: canonical name -> its provider."""
+        self.own = own
         self.ready = collections.Counter()
 
     def add(self, kind, number):
-        if isMadeFrom(kind, self.own.get(kind.provider)):
+        if isMadeFrom(kind.identity, self.own.get(kind.identity.provider)):
             self.ready.update(dict.fromkeys(kind.names, number))
 
 

@@ -3,8 +3,10 @@ quota.
 
 Nodes that no tenant can use any more go first, all that free needed quota.  If
 there are none, one node at a time is deleted at a provider: the oldest first,
-and those of labels with ``min-ready`` last.  The launcher that plans chooses
-them and marks their records; each launcher deletes its own nodes.
+and those of labels with ``min-ready`` later.  Nodes whose
+``min-retention-time`` is not over come last, and only for requests of other
+tenants.  The launcher that plans chooses the nodes and marks their records;
+each launcher deletes its own nodes.
 """
 
 import collections
@@ -15,13 +17,8 @@ from zuul.lib.logutil import get_annotated_logger
 from zuul.model import ProviderNode
 
 from zuul_nodes.drivers import getMinReady
-from zuul_nodes.launcher.planner import LAST
-from zuul_nodes.launcher.providers import (
-    getMachineId,
-    isFor,
-    isGiven,
-    isMadeFrom,
-)
+from zuul_nodes.launcher.planner import END, LAST
+from zuul_nodes.launcher.providers import getMachineId, isGiven
 
 State = ProviderNode.State
 
@@ -30,7 +27,8 @@ KEY = ('reclaim', '')
 
 def isRetained(node):
     """:return: whether the node's ``min-retention-time`` is not over; until
-        then, only a failure ends the node."""
+        then, the launcher deletes the node only if it has failed, or if a
+        request of another tenant than its owner waits for what it uses."""
     return node.request_time + (node.min_retention_time or 0) > time.time()
 
 
@@ -62,8 +60,8 @@ class Reclaim:
     def mayBeReused(self, node):
         """:return: whether a used node may be reused, because no waiting
             request needs its quota more."""
-        return self._isGiven(node.provider) or isRetained(node) or not (
-            self.planner.isShort(node, LAST) and any(self._getSpare(
+        return self._isGiven(node.provider) or not (
+            self._isShort(node, LAST) and any(self._getSpare(
                 [node], [each for each in self.planner.getReserved()
                          if each.provider == node.provider])))
 
@@ -89,9 +87,8 @@ class Reclaim:
             ready[node.provider].append(node)
         proposed = frozenset(
             node.uuid for name, nodes in ready.items()
-            for node in self._choose(name, [
-                node for node in nodes if not isRetained(node)],
-                name in leaving, wanted[name]))
+            for node in self._choose(
+                name, nodes, name in leaving, wanted[name]))
         # Not before the next choice, because a node that is about to be
         # released may serve the request as well.
         chosen = proposed & self._proposed
@@ -111,29 +108,36 @@ class Reclaim:
         """Choose the nodes of a provider to delete.
 
         :param str name: of the provider.
-        :param list nodes: its unassigned nodes that may be deleted.
+        :param list nodes: its unassigned nodes.
         :param bool is_leaving: whether the provider is deleting nodes already.
         :param list reserved: the reservations of its quota, by rank.
         :return: a list of the nodes to delete.
         """
-        scope, planner = self.layouts.scope, self.planner
+        scope = self.layouts.scope
         if self._isGiven(name):
             return []
         useful, drifted = [], []
         for node in nodes:
             if scope.hasProvider(node):
                 useful.append(node)
-            elif planner.isShort(node):
+            elif self._isShort(node):
                 drifted.append(node)
         if drifted or is_leaving:
             return drifted
         spare = sorted(self._getSpare(useful, reserved), key=lambda node: (
-            self._hasMinReady(node), node.state_time, node.uuid))
+            isRetained(node), self._hasMinReady(node), node.state_time,
+            node.uuid))
         first = next((node for node in spare if self._isWhole(node)
-                      and planner.isShort(node, LAST)), None)
+                      and self._isShort(node, LAST)), None)
         # All slots of a host are deleted together.
         return [node for node in nodes if first and getMachineId(
             node) == getMachineId(first)]
+
+    def _isShort(self, node, rank=END):
+        """:return: as :meth:`.Planner.isShort`, for requests for which the
+            node may be deleted."""
+        return self.planner.isShort(
+            node, rank, by_others=isRetained(node))
 
     def _isGiven(self, name):
         """:return: whether the provider's nodes are static and so free no
@@ -165,7 +169,7 @@ class Reclaim:
     def _isFor(self, node, provider, rank):
         """:return: whether the waiting request is about to get the node, and
             requests ahead of it do not need the node's quota."""
-        return (rank < LAST and isFor(node, provider)
+        return (rank < LAST and self.layouts.scope.isFor(node, provider)
                 and not self.planner.isShort(node, rank))
 
     def _hasMinReady(self, node):
@@ -173,8 +177,7 @@ class Reclaim:
             now."""
         now = time.time()
         return any(getMinReady(provider.labels[node.label], now)
-                   for provider in self.layouts.scope.getProviders(node)
-                   if isMadeFrom(node, provider))
+                   for provider in self.layouts.scope.getMakers(node))
 
     def _isWhole(self, node):
         """:return: whether all slots of the node's host are unassigned;

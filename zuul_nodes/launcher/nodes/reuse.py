@@ -4,7 +4,7 @@ import time
 
 from zuul.model import ProviderNode
 
-from zuul_nodes.launcher.providers import describe, isMadeFrom
+from zuul_nodes.launcher.providers import describe
 from zuul_nodes.launcher.zookeeper import setAttributes
 
 State = ProviderNode.State
@@ -28,7 +28,7 @@ class Reuse:
     def canBegin(self, node):
         """:return: whether the node's label and its driver allow its reuse."""
         provider = self.layouts.scope.findProvider(node)
-        if not (isMadeFrom(node, provider)
+        if not (self.layouts.scope.isFor(node, provider)
                 and provider.labels[node.label].reuse):
             return False
         main_node = node

@@ -4,6 +4,7 @@ Everything here is in memory: there is no ZooKeeper, and there are no threads.
 """
 
 from zuul_nodes.launcher.planner.capacity import (
+    END,
     ENDED_STATES,
     LAST,
     Shortage,
@@ -25,6 +26,7 @@ from zuul_nodes.launcher.planner.supply import Supply
 from zuul_nodes.launcher.planner.surroundings import Surroundings
 
 __all__ = [
+    'END',
     'ENDED_STATES',
     'LAST',
     'CapacityErrors',

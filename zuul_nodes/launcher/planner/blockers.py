@@ -7,10 +7,15 @@ from zuul.provider import BaseProvider
 
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
-from zuul_nodes.launcher.planner.pauses import Pauses, Subject
+from zuul_nodes.launcher.planner.pauses import Pauses
 from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
-from zuul_nodes.launcher.providers import describeUnhandled, isGiven
+from zuul_nodes.launcher.providers import (
+    Subject,
+    describeUnhandled,
+    getSubject,
+    isGiven,
+)
 
 NO_IMAGE = Obstacle(Reason.NO_IMAGE, 'has no image for the label')
 BEING_PREPARED = 'is being prepared'
@@ -62,8 +67,8 @@ class Blockers:
             if it can."""
         if not self.canUse(request, provider, label_name):
             return NO_IMAGE
-        if reason := self.refusals.get(
-                Subject(provider.canonical_name, label_name)):
+        if reason := self.refusals and self.refusals.get(
+                getSubject(provider, label_name)):
             return Obstacle(Reason.PAUSED, f'is paused: {reason}')
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
@@ -112,7 +117,7 @@ class Blockers:
             held = self.capacity.countHeldOf(provider, label_name)
             return Obstacle(Reason.NO_FREE_NODE, 'no node is free' + (
                 f'; {held} on hold or not answering' if held else ''))
-        if pause := self.pauses.get(provider.canonical_name, label_name):
+        if pause := self.pauses.get(getSubject(provider, label_name)):
             return Obstacle(Reason.PAUSED, f'is paused: {pause.reason}')
         if not self.isMaking(provider):
             return Obstacle(Reason.NO_LAUNCHER, describeUnhandled(

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, TypeAlias
 from zuul.model import ProviderNode
 from zuul.provider import BaseProvider
 
+from zuul_nodes import nodeusage
 from zuul_nodes.canonicalnames import getShortName
-from zuul_nodes.launcher.planner.decisions import Grant
+from zuul_nodes.launcher.planner.decisions import Grant, Host, Slot
 from zuul_nodes.launcher.planner.limits import (
-    Account,
     Charges,
     Key,
     Limits,
@@ -49,9 +49,11 @@ from zuul_nodes.launcher.planner.reservations import (
     Reservations,
 )
 from zuul_nodes.launcher.providers import (
+    Account,
     Scope,
     SharedMachines,
-    chooseProvider,
+    Subject,
+    getMachineId,
     isGiven,
     isMadeFrom,
 )
@@ -182,8 +184,8 @@ class Capacity:
         self._entries: dict[str, Entry] = {}
         # The other way round: request -> nodes, key -> nodes.
         self._claimed: dict[str, set[str]] = collections.defaultdict(set)
-        # Uuid of a claimed node -> what its tenant is charged with.
-        self._granted: dict[str, Charges] = {}
+        # Uuid of a claimed node, or of its host -> the request's tenant.
+        self._granted: dict[str, str] = {}
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
         self._spare: collections.Counter[tuple[str, str]] = (
             collections.Counter())
@@ -199,20 +201,16 @@ class Capacity:
         :param scope: of new layouts.
         :return: as :meth:`.Limits.setScope`.
         """
-        self.scope = scope
-        sections, capped = self.limits.sections, self.limits.capped
+        former, self.scope = self.scope, scope
         tenants = self.limits.setScope(scope)
-        moved = {name for name, _
-                 in sections.items() ^ self.limits.sections.items()}
-        capped_anew = {
-            key for key in capped.keys() | self.limits.capped
-            if capped.get(key) != self.limits.capped.get(key)}
-        for node_id, entry in self._entries.items():
-            node = entry.node
-            if node is not None and (
-                    node.provider in moved
-                    or (node.provider, node.label) in capped_anew):
-                self._write(node_id, self._describe(node))
+        # What a node is does not change, but whose it is, and where it counts.
+        changed = {
+            name for tenant in tenants for name, _ in (
+                former.by_tenant.get(tenant, {}).items()
+                ^ scope.by_tenant.get(tenant, {}).items())}
+        for node_id, entry in list(self._entries.items()):
+            if entry.node is not None and entry.node.provider in changed:
+                self._write(node_id, self._describe(entry.node))
         return tenants
 
     # What is there
@@ -223,14 +221,17 @@ class Capacity:
                 or self._entries.get(node.uuid, NOTHING).spare):
             self._unclaim(node.uuid)
         self._write(node.uuid, self._describe(node))
+        self._renewHost(node)
 
     def remove(self, node_id: str) -> None:
         """:param node_id: of a node whose record is gone."""
-        if self.getNode(node_id) is None:
+        node = self.getNode(node_id)
+        if node is None:
             # The record was not written: the claim ends with the grant.
             return
         self._unclaim(node_id)
         self._write(node_id, NOTHING)
+        self._renewHost(node)
 
     def getNode(self, node_id: str) -> ProviderNode | None:
         """:return: the node, if it has a record."""
@@ -240,14 +241,15 @@ class Capacity:
         """:return: the Kind of a node that any request may get, or None."""
         return self._entries.get(node_id, NOTHING).kind
 
-    def hasLaunched(self, name: str, label_name: str | None) -> bool:
+    def hasLaunched(self, subject: Subject) -> bool:
         """
-        :param name: canonical name of a provider.
-        :return: whether it has nodes of a label whose launch has succeeded.
+        :param subject: a label at a provider.
+        :return: whether it has nodes whose launch has succeeded.
         """
         return any(
-            entry.node is not None and entry.node.provider == name
-            and entry.node.label == label_name and hasLaunched(entry.node)
+            entry.node is not None and entry.node.provider == subject.provider
+            and hasLaunched(entry.node)
+            and self.scope.identify(entry.node) == subject.identity
             for entry in self._entries.values())
 
     def getUsers(self, key: Key) -> set[str]:
@@ -259,8 +261,7 @@ class Capacity:
             that the node does."""
         return set().union(*(
             self.limits.users.get(account, ())
-            for account in self.limits.getAccounts(
-                node.provider, node.connection_name, node.endpoint_name)))
+            for account in self._getAccounts(node)))
 
     def getRivals(self, node_id: str) -> Collection[str]:
         """:return: as :meth:`.SharedMachines.getRivals`."""
@@ -291,16 +292,15 @@ class Capacity:
             if slot.host:
                 hosts.add(slot.host)
             elif slot.node is None:
-                charges.update(self.limits.getCharges(
-                    provider, slot.label_name) or {})
-            self._claim(grant.request_id, slot.node_id, charges=charges,
-                        tenant=self.limits.getTenantCharges(
-                            provider, slot.label_name))
+                charges.update(self._getMachineCharges(slot))
+            self._granted[slot.node_id] = provider.tenant_name
+            self._claim(grant.request_id, slot.node_id, charges=charges)
+            if slot.node is not None:
+                self._renewHost(slot.node)
         for host in hosts:
-            self._claim(
-                grant.request_id, host.node_id,
-                charges=self.limits.getCharges(
-                    host.provider, host.label_name) or {})
+            self._granted[host.node_id] = host.provider.tenant_name
+            self._claim(grant.request_id, host.node_id,
+                        charges=self._getMachineCharges(host))
             for node_id in host.subnode_ids:
                 if node_id not in self.claims:
                     self._claim(grant.request_id, node_id, spare=(
@@ -313,7 +313,7 @@ class Capacity:
         :return: whether there is, besides all that is reserved.  It is
             kept until :meth:`release` with the uuid of the first.
         """
-        provider = chooseProvider(nodes[0], self.scope.getProviders(nodes[0]))
+        provider = self._findProvider(nodes[0])
         charges = list(map(self._getCharges, nodes))
         needed: collections.Counter[Key] = collections.Counter()
         for each in charges:
@@ -336,6 +336,8 @@ class Capacity:
             self._unclaim(node_id)
             node = self.getNode(node_id)
             self._write(node_id, self._describe(node) if node else NOTHING)
+            if node:
+                self._renewHost(node)
 
     def getSpare(self, provider: BaseProvider, label_name: str) -> int:
         """:return: number of slots that any request may get in a moment."""
@@ -401,7 +403,9 @@ class Capacity:
               rank: Rank) -> Shortage | None:
         """:return: a Shortage, whose end will be noted; or None."""
         used = self.used[key]
-        reserved, ahead = self.reservations.getAhead(key, rank)
+        # What takes no more leaves to those ahead what they wait for.
+        reserved, ahead = (self.reservations.getAhead(key, rank)
+                           if needed else (0, None))
         if not exceeds(used + reserved + needed, limit):
             return None
         self._short.add(key)
@@ -426,7 +430,7 @@ class Capacity:
         :return: whether there is room for a node, besides those whose
             records are not younger.
         """
-        provider = chooseProvider(node, self.scope.getProviders(node))
+        provider = self._findProvider(node)
         limits = provider and self.limits.getUsable(provider)
         if limits is None:
             return provider is None
@@ -441,18 +445,22 @@ class Capacity:
                 return False
         return True
 
-    def isShort(self, node: ProviderNode, rank: Rank = END) -> bool:
+    def isShort(self, node: ProviderNode, rank: Rank = END,
+                besides: str | None = None) -> bool:
         """
         :param rank: before which those who wait count.
+        :param besides: name of a tenant whose requests alone do not count, or
+            None.
         :return: whether of what a node uses more is wanted, by nodes on
             record and by those who wait, than there is.
         """
-        provider = chooseProvider(node, self.scope.getProviders(node))
+        provider = self._findProvider(node)
         limits = (provider and self.limits.getUsable(provider)) or {}
         return any(
             key in limits and exceeds(
                 self.used[key] + self.reservations.getAhead(key, rank)[0]
                 + self.missing.getAhead(key, rank)[0], limits[key])
+            and (besides is None or self.reservations.isWanted(key, besides))
             # With slots, it is the machine that uses most.
             for node_id in (node.uuid, node.main_node_id)
             for key in self._entries.get(node_id, NOTHING).charges)
@@ -477,12 +485,16 @@ class Capacity:
                 in self.limits.getProviderAccounts(provider)
                 for resource, amount in each.quota.items()
                 if (kept := each.cap.getKept(amount, account.width))})
-            if not isGiven(provider.driver):
+            if isGiven(provider.driver):
+                for label_name in each.labels:
+                    charges.update(self.limits.getTenantCharges(
+                        provider, label_name))
+            else:
                 charges.update(getLabelKey(each.tenant, label_name)
                                for label_name in each.labels)
-            for label_name in each.labels:
-                charges.update(self.limits.getTenantCharges(
-                    provider, label_name))
+                charges.update(getTenantShare(
+                    each.tenant, self.limits.getTenantLimits(each.tenant),
+                    each.quota))
             (self.missing if each.rank > LAST else self.reservations).add(
                 each, charges)
 
@@ -548,7 +560,7 @@ class Capacity:
                 kind.provider, kind.names, rank).items():
             provider = self.scope.by_tenant.get(tenant_name, {}).get(
                 kind.provider)
-            if provider is not None and isMadeFrom(kind, provider):
+            if provider is not None and isMadeFrom(kind.identity, provider):
                 # Of what is made, the room may be what is missing.
                 kept += (number if provider.nodes
                          else self.ready_nodes.count(kind))
@@ -574,7 +586,7 @@ class Capacity:
         self._stuck = node_ids
         for node in map(self.getNode, changed):
             if node is not None:
-                self._noteHolds(node.main_node_id or node.uuid)
+                self._noteHolds(getMachineId(node))
 
     def countHeld(self, machine_id: str) -> int:
         """:return: how many nodes of a machine users hold, or are stuck."""
@@ -623,41 +635,90 @@ class Capacity:
             node,
             self._getCharges(node) if claimed or not isPending(node) else {},
             None if claimed or self.shared_machines.isUsed(node)
-            else getKind(node))
+            else getKind(node, self.scope.identify(node)))
 
     def _getCharges(self, node: ProviderNode) -> Charges:
         """:return: what a node uses, or will use, key -> amount."""
         quota = node.quota.getResources() if node.quota else {}
         charges = {
             (account, resource): amount
-            for account in self.limits.getAccounts(
-                node.provider, node.connection_name, node.endpoint_name)
+            for account in self._getAccounts(node)
             for resource, amount in quota.items() if amount > 0}
-        if not node.subnodes:
-            charges.update(dict.fromkeys(self._getLabelKeys(node), 1))
-            charges.update(self._getTenantCharges(node))
+        if not node.subnodes and (tenant_name := self.getOwner(node)):
+            charges[getLabelKey(tenant_name, node.label)] = 1
+        if not node.main_node_id:
+            charges.update(self._getTenantCharges(node, quota))
         return charges
 
-    def _getTenantCharges(self, node: ProviderNode) -> Charges:
-        if not node.tenant_name:
-            # As long as it has been granted only.
-            return self._granted.get(node.uuid, {})
-        limits = self.limits.getTenantLimits(node.tenant_name)
-        host = (node.main_node_id and self.getNode(node.main_node_id)) or node
-        if not limits or not host.quota:
-            return {}
-        return getTenantShare(
-            node.tenant_name, limits, host.quota.getResources(),
-            max(len(host.subnodes), 1))
+    def _getTenantCharges(self, node: ProviderNode,
+                          quota: Mapping[str, float]) -> Charges:
+        """:return: what the tenants on a machine use of what they may have:
+            together the whole machine."""
+        charges: dict[Key, float] = {}
+        for tenant_name, share in self._getShares(node).items():
+            if limits := self.limits.getTenantLimits(tenant_name):
+                charges.update(
+                    getTenantShare(tenant_name, limits, quota, share))
+        return charges
 
-    def _getLabelKeys(self, node: ProviderNode) -> list[Key]:
-        if tenant_name := node.tenant_name:
-            return [getLabelKey(tenant_name, node.label)]
-        # It counts for all who could have it.
-        capped = self.limits.capped.get((node.provider, node.label))
-        return [getLabelKey(provider.tenant_name, node.label)
-                for provider in self.scope.getProviders(node)
-                if provider in capped] if capped else []
+    def _getShares(self, machine: ProviderNode) -> dict[str, float]:
+        """:return: name of a tenant -> its part of a machine."""
+        return nodeusage.shareOut(
+            [self._getAssigned(slot) for slot
+             in filter(None, map(self.getNode, machine.subnodes))],
+            self.getOwner(machine))
+
+    def _getMachineCharges(self, machine: Slot | Host) -> Charges:
+        """:return: what a machine that is granted and has no record uses."""
+        provider, label_name = machine.provider, machine.label_name
+        return {**(self.limits.getCharges(provider, label_name) or {}),
+                **self.limits.getTenantCharges(provider, label_name)}
+
+    def _getAssigned(self, node: ProviderNode) -> str | None:
+        """:return: the tenant of the request that has a node, or None."""
+        return node.tenant_name or self._granted.get(node.uuid)
+
+    def getOwner(self, node: ProviderNode) -> str | None:
+        """:return: as :meth:`.Scope.getOwner`."""
+        return self.scope.getOwner(node, self._granted.get(node.uuid))
+
+    def _findProvider(self, node: ProviderNode) -> BaseProvider | None:
+        """:return: as :meth:`.Scope.findProvider`."""
+        return self.scope.findProvider(node, self._granted.get(node.uuid))
+
+    def _getAccounts(self, node: ProviderNode) -> tuple[Account, ...]:
+        """:return: those of all tenants in which a node counts."""
+        return self.limits.getNodeAccounts(node, self._findProvider(node))
+
+    def getTakenCharges(self, node_id: str, tenant_name: str) -> Charges:
+        """
+        :param node_id: of a node that any request may get.
+        :return: what a tenant would use of what it may have, if one of its
+            requests got the node, in addition to what it uses now.
+        """
+        node = self._entries[node_id].node
+        assert node is not None
+        charges: dict[Key, float] = {
+            getLabelKey(tenant_name, node.label):
+                self.getOwner(node) != tenant_name}
+        limits = self.limits.getTenantLimits(tenant_name)
+        machine = self.getNode(getMachineId(node))
+        if limits and machine is not None and machine.quota:
+            before = self._getShares(machine).get(tenant_name, 0)
+            slots = [self._getAssigned(slot) for slot in filter(
+                None, map(self.getNode, machine.subnodes))]
+            after = nodeusage.shareOut(
+                [*slots, tenant_name], tenant_name)[tenant_name]
+            charges.update(getTenantShare(
+                tenant_name, limits, machine.quota.getResources(),
+                after - before))
+        return charges
+
+    def _renewHost(self, node: ProviderNode) -> None:
+        """Share out the machine of a slot anew."""
+        host = node.main_node_id and self.getNode(node.main_node_id)
+        if host:
+            self._write(host.uuid, self._describe(host))
 
     def _write(self, node_id: str, new: Entry) -> None:
         """Put an entry in the place of the one that is there."""
@@ -675,7 +736,7 @@ class Capacity:
                 self.ready_nodes.add(new.kind, new.node)
                 self.news.providers.add(new.kind.provider)
         if node := new.node or old.node:
-            self._noteHolds(node.main_node_id or node_id)
+            self._noteHolds(getMachineId(node))
         if old.spare != new.spare:
             if old.spare:
                 self._spare[old.spare] -= 1
@@ -706,17 +767,15 @@ class Capacity:
             self._short.discard(key)
             self.news.keys.add(key)
 
-    def _claim(self, request_id: str, node_id: str,
-               tenant: Charges | None = None, **new: Any) -> None:
-        """:param tenant: what its tenant is charged with."""
+    def _claim(self, request_id: str, node_id: str, **new: Any) -> None:
+        """:param new: the attributes of the Entry of a node without a record.
+        """
         self.claims[node_id] = request_id
         self._claimed[request_id].add(node_id)
-        # A node with a record keeps what it has.
-        entry = self._entries.get(node_id) or Entry(**new)
-        if tenant:
-            self._granted[node_id] = tenant
-            entry = entry._replace(charges={**entry.charges, **tenant})
-        self._write(node_id, entry._replace(kind=None))
+        node = self.getNode(node_id)
+        self._write(node_id, (
+            self._entries.get(node_id) or Entry(**new))._replace(kind=None)
+            if node is None else self._describe(node))
 
     def _unclaim(self, node_id: str) -> None:
         self._granted.pop(node_id, None)

@@ -9,7 +9,7 @@ too early.
 
 from typing import NamedTuple
 
-from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.providers import Subject
 
 
 class Row(NamedTuple):

@@ -10,52 +10,33 @@ from collections.abc import (
     Callable,
     Container,
     Iterable,
-    Iterator,
     Mapping,
 )
 import dataclasses
 import logging
 import math
 import time
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
+from zuul.model import ProviderNode
 from zuul.provider import BaseProvider, BaseProviderLabel
 
 from zuul_nodes import messages
-from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.drivers import MOST_SLOTS
-from zuul_nodes.launcher.providers import Scope, describe, getSectionLimits
+from zuul_nodes.launcher.providers import (
+    Account,
+    Scope,
+    Subject,
+    describe,
+    getAccounts,
+    getPlace,
+    getPlaceOf,
+    getSectionLimits,
+)
 
 # Of cores, GB and the like: less than any label needs.
 ROUNDING = 1e-6
 
-
-class Account(NamedTuple):
-    """
-    :ivar kind: provider, section, endpoint, tenant or label.
-    :ivar name: None for an endpoint whose driver can't say.
-    :ivar owner: of an endpoint its connection, of a label its tenant.
-    """
-    kind: str
-    name: str | None
-    owner: str = ''
-
-    @property
-    def is_tenants(self) -> bool:
-        """Whether a tenant has it, at whichever providers."""
-        return self.kind in ('label', 'tenant')
-
-    @property
-    def width(self) -> int:
-        return WIDTHS[self.kind]
-
-    def __str__(self) -> str:
-        return f'{self.kind} {getShortName(self.name)}'
-
-
-# From the narrowest kind of account to the widest.  What a node uses of one
-# account of a provider, it uses of the wider ones, too.
-WIDTHS = {'label': 0, 'tenant': 0, 'provider': 1, 'section': 2, 'endpoint': 3}
 
 # What is limited: the account, and the name of a resource.
 Key: TypeAlias = tuple[Account, str]
@@ -140,15 +121,16 @@ def getProviderQuota(charges: Charges) -> dict[str, float]:
 
 
 def getTenantShare(tenant_name: str, limits: Container[str],
-             quota: Mapping[str, float], slots: int) -> dict[Key, float]:
+                   quota: Mapping[str, float],
+                   share: float = 1) -> dict[Key, float]:
     """
     :param limits: the resources of which the tenant has a limit.
-    :param quota: what the machine of a node uses, resource -> amount.
-    :param slots: how many nodes the machine has.
-    :return: what the node uses of what its tenant may have, key -> amount.
+    :param quota: what a machine uses, resource -> amount.
+    :param share: the tenant's part of the machine, at most 1.
+    :return: what the tenant uses of what it may have, key -> amount.
     """
     account = getTenantAccount(tenant_name)
-    return {(account, resource): amount / slots if slots > 1 else amount
+    return {(account, resource): amount if share == 1 else amount * share
             for resource, amount in quota.items()
             if amount > 0 and resource in limits}
 
@@ -194,8 +176,6 @@ class Limits:
     :param getTenantLimits: as of :class:`.Surroundings`.
     :ivar users: account -> names of the providers whose nodes count
         in it.
-    :ivar capped: name of a provider and of a label -> the tenants' objects of
-        the provider that limit the number of nodes with the label.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
@@ -209,7 +189,6 @@ class Limits:
         self.lifetime = lifetime
         self.getTenantLimits = getTenantLimits
         self.scope = Scope({})
-        self.sections: dict[str, str] = {}
         self._answers: dict[BaseProvider, dict[Question, Answer]] = (
             collections.defaultdict(dict))
         # What there was no answer to the last time -> why.
@@ -233,40 +212,28 @@ class Limits:
     def setScope(self, scope: Scope) -> set[str]:
         """
         :param scope: of new layouts.
-        :return: the names of the tenants with other providers than before, or
-            with providers whose nodes count elsewhere.
+        :return: the names of the tenants with other providers than before.
         """
         former, self.scope = self.scope, scope
-        sections = {
-            name: section for section, providers in scope.by_section.items()
-            for name in providers}
-        moved = {name for name, _ in sections.items() ^ self.sections.items()}
-        self.sections = sections
         tenants = {
             tenant for tenant in former.by_tenant.keys() | scope.by_tenant
-            if (providers := scope.by_tenant.get(tenant, {}))
-            != former.by_tenant.get(tenant, {})
-            or not moved.isdisjoint(providers)}
+            if scope.by_tenant.get(tenant, {})
+            != former.by_tenant.get(tenant, {})}
         tenants.update(
             tenant for tenant in (former.unreadable_by_tenant.keys()
                                   | scope.unreadable_by_tenant)
             if former.unreadable_by_tenant.get(tenant)
             != scope.unreadable_by_tenant.get(tenant))
         for tenant in tenants:
-            for provider in former.by_tenant.get(tenant, {}).values():
+            now = scope.by_tenant.get(tenant, {})
+            for name, provider in former.by_tenant.get(tenant, {}).items():
+                if now.get(name) is provider:
+                    continue
                 for memory in (self._answers, self._problems, self._charges,
                                self._accounts, self._counted):
                     memory.pop(provider, None)
         self._count()
         return tenants
-
-    def getAccounts(self, name: str, connection_name: str,
-                    endpoint_name: str | None) -> Iterator[Account]:
-        """:return: yields those in which the nodes of a provider count."""
-        yield Account('provider', name)
-        yield Account('endpoint', endpoint_name, connection_name)
-        if section := self.sections.get(name):
-            yield Account('section', section)
 
     def getProviderAccounts(self,
                             provider: BaseProvider) -> tuple[Account, ...]:
@@ -278,12 +245,22 @@ class Limits:
         except Exception as error:
             self._note(error, provider, ENDPOINT)
             endpoint_name = None
-        accounts = tuple(self.getAccounts(
-            provider.canonical_name, provider.connection_name,
-            endpoint_name))
+        accounts = getAccounts(
+            provider.canonical_name, (provider.connection_name, endpoint_name),
+            provider)
         if endpoint_name is not None:
             self._accounts[provider] = accounts
         return accounts
+
+    def getNodeAccounts(self, node: ProviderNode,
+                        provider: BaseProvider | None) -> tuple[Account, ...]:
+        """
+        :param provider: the object of the tenant that a node counts for, or
+            None.
+        :return: the accounts of all tenants in which the node counts.
+        """
+        return (provider and self._accounts.get(provider)) or getAccounts(
+            node.provider, getPlaceOf(node), provider)
 
     def getCharges(self, provider: BaseProvider,
                    label_name: str) -> Charges | None:
@@ -295,15 +272,20 @@ class Limits:
 
     def getTenantCharges(self, provider: BaseProvider,
                          label_name: str) -> Charges:
-        """:return: what a node would use of what its tenant may have, key ->
-            amount; empty if the tenant has no limits."""
+        """:return: what a machine of a label would use of what its tenant may
+            have, key -> amount; empty if the tenant has no limits."""
         limits = self.getTenantLimits(provider.tenant_name)
         if not limits or label_name not in provider.labels:
             return {}
-        slots = getSlots(provider.labels[label_name])
         return getTenantShare(
             provider.tenant_name, limits, getProviderQuota(
-                self.getCharges(provider, label_name) or {}), slots)
+                self.getCharges(provider, label_name) or {}))
+
+    def isTenantLimited(self, provider: BaseProvider) -> bool:
+        """:return: whether the provider's tenant has a limit of its own, for
+            all nodes or for those of a label."""
+        return any(account.is_tenants
+                   for account in self._getCounted(provider))
 
     def getTotal(self, provider: BaseProvider) -> Charges | None:
         """:return: key -> limit, or None if that can't be said now."""
@@ -313,10 +295,11 @@ class Limits:
         """:return: the same without what is not Zuul's."""
         return self._ask(provider, USABLE, self._makeUsable)
 
-    def getUsableAt(self, provider_name: str) -> Charges | None:
-        """:return: the same, by the canonical name of a provider."""
-        for provider in self.scope.by_name.get(provider_name, ()):
-            return self.getUsable(provider)
+    def getUsableOf(self, subject: Subject) -> Charges | None:
+        """:return: the same, of what is paused."""
+        for provider in self.scope.by_name.get(subject.provider, ()):
+            if getPlace(provider) == subject.place:
+                return self.getUsable(provider)
         return None
 
     def getProblem(self, provider: BaseProvider,
@@ -368,14 +351,10 @@ class Limits:
     def _count(self) -> None:
         """Find out who counts where."""
         self.users: dict[Account, set[str]] = collections.defaultdict(set)
-        self.capped: dict[tuple[str, str], list[BaseProvider]] = (
-            collections.defaultdict(list))
         for name, providers in self.scope.by_name.items():
             for provider in providers:
                 for account in self._getCounted(provider):
                     self.users[account].add(name)
-                    if account.kind == 'label':
-                        self.capped[name, str(account.name)].append(provider)
 
     def _getCounted(self, provider: BaseProvider) -> tuple[Account, ...]:
         accounts = self._counted.get(provider)

@@ -6,7 +6,7 @@ counted against the same limits is deleted, or a limit is raised.  A pause of a
 label ends earlier when a node of that label is deleted.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 import math
 import time
 from typing import NamedTuple
@@ -14,21 +14,7 @@ from typing import NamedTuple
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.planner.limits import Charges
-from zuul_nodes.launcher.providers import Failure, hasFailed
-
-
-class Subject(NamedTuple):
-    """What is paused.
-
-    :ivar provider: canonical name.
-    :ivar label: name of a label; None for all of the provider's.
-    """
-    provider: str
-    label: str | None = None
-
-    def __str__(self) -> str:
-        return (f'provider {self.provider}' if self.label is None
-                else f'label {self.label} at provider {self.provider}')
+from zuul_nodes.launcher.providers import Failure, Subject, hasFailed
 
 
 class Pause(NamedTuple):
@@ -62,16 +48,14 @@ class Pauses:
     def end(self, subject: Subject) -> None:
         self._pauses.pop(subject, None)
 
-    def get(self, provider: str, label: str | None = None) -> Pause | None:
+    def get(self, subject: Subject) -> Pause | None:
         """
-        :param provider: canonical name.
-        :param label: name of a label, or None.
-        :return: the Pause of the provider or of the label there, None if
-            neither is paused.
+        :param subject: a provider, or a label at one.
+        :return: the Pause of the provider or of the label, None if neither is
+            paused.
         """
-        for subject in dict.fromkeys((Subject(provider),
-                                      Subject(provider, label))):
-            pause = self._pauses.get(subject)
+        for each in (subject.whole, subject):
+            pause = self._pauses.get(each)
             if pause and self.clock() < pause.until:
                 return pause
         return None
@@ -84,10 +68,12 @@ class Pauses:
             if now < pause.until:
                 yield subject, pause, pause.until - now
 
-    def endAfter(self, node: ProviderNode, names: Container[str]) -> set[str]:
+    def endAfter(self, node: ProviderNode, node_subject: Subject,
+                 names: Container[str]) -> set[str]:
         """End pauses after the deletion of a node.
 
         :param node: the deleted node.
+        :param node_subject: the label that it was made from.
         :param names: names of the providers with the same limits.
         :return: names of the providers whose pause has ended.
         """
@@ -97,27 +83,27 @@ class Pauses:
                 Failure.QUOTA, Failure.CAPACITY, Failure.MOVED))
                 or node.state in ProviderNode.CREATE_STATES):
             return set()
-        ended = {Subject(name) for name in self.getWithoutQuota()
-                 if name in names}
-        subject = Subject(node.provider, node.label)
-        pause = self._pauses.get(subject)
+        ended = {subject for subject in self.getWithoutQuota()
+                 if subject.provider in names}
+        pause = self._pauses.get(node_subject)
         if pause and pause.failure is Failure.CAPACITY:
-            ended.add(subject)
+            ended.add(node_subject)
         for subject in ended:
             self.end(subject)
         return {subject.provider for subject in ended}
 
-    def compare(self, names: Iterable[str],
-                getUsable: Callable[[str], Charges | None]) -> None:
+    def compare(self, names: Container[str],
+                getUsable: Callable[[Subject], Charges | None]) -> None:
         """End the pauses of providers whose limits are higher than before.
 
         :param names: of the providers to check.
-        :param getUsable: called with a name; returns the provider's limits, as
-            in :class:`Pause`.
+        :param getUsable: returns the limits of a provider, as in
+            :class:`Pause`.
         """
-        for name in self.getWithoutQuota() & set(names):
-            subject = Subject(name)
-            pause, usable = self._pauses[subject], getUsable(name)
+        for subject in self.getWithoutQuota():
+            if subject.provider not in names:
+                continue
+            pause, usable = self._pauses[subject], getUsable(subject)
             if pause.usable is not None and usable is not None and any(
                     limit < usable.get(key, math.inf)
                     for key, limit in pause.usable.items()):
@@ -125,8 +111,7 @@ class Pauses:
             elif usable is not None:
                 self.begin(subject, pause._replace(usable=usable))
 
-    def getWithoutQuota(self) -> set[str]:
-        """:return: the names of the providers that are paused for lack of
-            quota, a set."""
-        return {subject.provider for subject, pause in self._pauses.items()
+    def getWithoutQuota(self) -> set[Subject]:
+        """:return: the providers that are paused for lack of quota, a set."""
+        return {subject for subject, pause in self._pauses.items()
                 if pause.failure is Failure.QUOTA}

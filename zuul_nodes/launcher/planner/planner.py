@@ -54,7 +54,7 @@ from zuul_nodes.launcher.planner.limits import (
     getSlots,
 )
 from zuul_nodes.launcher.planner.news import News
-from zuul_nodes.launcher.planner.pauses import Pause, Pauses, Subject
+from zuul_nodes.launcher.planner.pauses import Pause, Pauses
 from zuul_nodes.launcher.planner.reasons import Reason
 from zuul_nodes.launcher.planner.requestqueue import (
     Line,
@@ -69,7 +69,12 @@ from zuul_nodes.launcher.planner.reservations import (
 from zuul_nodes.launcher.planner.selection import Needs, Now, getNeeds
 from zuul_nodes.launcher.planner.statuses import getPaused, getStatus
 from zuul_nodes.launcher.planner.surroundings import Surroundings
-from zuul_nodes.launcher.providers import Failure, Scope
+from zuul_nodes.launcher.providers import (
+    Failure,
+    Scope,
+    Subject,
+    getSubjectOf,
+)
 from zuul_nodes.launcher.workers import TimedLock
 from zuul_nodes.providerstatus import Status
 
@@ -315,7 +320,8 @@ class Planner:
             self.capacity.remove(node_id)
             if node is not None:
                 self.news.providers |= self._pauses.endAfter(
-                    node, self.capacity.getNeighbours(node))
+                    node, getSubjectOf(self.scope.identify(node)),
+                    self.capacity.getNeighbours(node))
 
     def limitsChanged(self, names: Iterable[str] | None = None) -> bool:
         """What providers can make may have changed: their quota, what others
@@ -334,7 +340,7 @@ class Planner:
                     self._states[name] = state
                     changed.add(name)
             self._pauses.compare(
-                changed | limited.keys(), self.capacity.limits.getUsableAt)
+                changed | limited.keys(), self.capacity.limits.getUsableOf)
             self._renew(changed)
             self._adapt({name: keys for name, keys in limited.items()
                          if name not in changed})
@@ -356,11 +362,11 @@ class Planner:
         :return: whether it was not paused already.
         """
         with self._change():
-            if self._pauses.get(*subject):
+            if self._pauses.get(subject):
                 return False
             self._pauses.begin(subject, Pause(
                 until, reason, failure,
-                self.capacity.limits.getUsableAt(subject.provider)))
+                self.capacity.limits.getUsableOf(subject)))
             # Those who wait there may wait elsewhere, and know why.
             self._renew({subject.provider})
             return True
@@ -391,13 +397,13 @@ class Planner:
         """:return: whether there are nodes of a label at a provider whose
             launch has succeeded."""
         with self._lock:
-            return self.capacity.hasLaunched(*subject)
+            return self.capacity.hasLaunched(subject)
 
     def getPause(self, subject: Subject) -> float:
         """:return: for how many seconds more a provider or a label is paused
             at the most; 0 if it is not."""
         with self._lock:
-            pause = self._pauses.get(*subject)
+            pause = self._pauses.get(subject)
             return pause.until - self.clock() if pause else 0
 
     def getObstacle(self, provider: BaseProvider,
@@ -411,9 +417,10 @@ class Planner:
             obstacle: Blocker | None = self.blockers.getPause(
                 provider, label_name)
             if obstacle is None:
+                limits = self.capacity.limits
                 obstacle = self.capacity.getShortage(provider, {
-                    **(self.capacity.limits.getCharges(provider, label_name)
-                       or {}),
+                    **(limits.getCharges(provider, label_name) or {}),
+                    **limits.getTenantCharges(provider, label_name),
                     getLabelKey(provider.tenant_name, label_name):
                         getSlots(provider.labels[label_name])}, LAST)
             if obstacle is not None:
@@ -461,16 +468,20 @@ class Planner:
         with self._lock:
             return self.capacity.fits(node)
 
-    def isShort(self, node: ProviderNode, rank: Rank = END) -> bool:
+    def isShort(self, node: ProviderNode, rank: Rank = END,
+                by_others: bool = False) -> bool:
         """
         :param node: with a record.
         :param rank: only requests before it count; min-ready nodes come
             after all requests.
+        :param by_others: whether only requests of other tenants count than the
+            one whose limits the node counts in.
         :return: whether a request waits for capacity that the node uses.
         """
         with self._lock:
-            return (self.capacity.isShort(node, rank)
-                    or self._isFull(node, rank))
+            besides = self.capacity.getOwner(node) if by_others else None
+            return (self.capacity.isShort(node, rank, besides)
+                    or self._isFull(node, rank, besides))
 
     def getReserved(self) -> list[Reservation]:
         """:return: a list of all reservations, of those who are to be
@@ -590,12 +601,15 @@ class Planner:
         self._grants[request_id] = grant, line.needs
         return grant
 
-    def _isFull(self, node: ProviderNode, rank: Rank) -> bool:
+    def _isFull(self, node: ProviderNode, rank: Rank,
+                besides: str | None) -> bool:
         """:return: whether the cloud of a node has reported a lack of
             quota, and a request waits for it; the limits of the cloud may
             be unknown."""
-        full = {name for name in self._pauses.getWithoutQuota()
-                if self.capacity.reservations.isReserved(name, rank)}
+        reservations = self.capacity.reservations
+        full = {
+            subject.provider for subject in self._pauses.getWithoutQuota()
+            if reservations.isReserved(subject.provider, rank, besides)}
         return bool(full) and not full.isdisjoint(
             self.capacity.getNeighbours(node))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from zuul.model import ProviderNode
 from zuul.provider import BaseProvider
 
-from zuul_nodes.launcher.providers import isFor, isMadeFrom
+from zuul_nodes.launcher.providers import Identity, hasEntry, isMadeFrom
 
 State = ProviderNode.State
 # States of nodes that any request may get -> how far the node is from ready.
@@ -25,10 +25,13 @@ class Kind(NamedTuple):
     """
     order: int
     zone: str | None
-    provider: str
     names: tuple[str, ...]
-    label: str
-    label_config_hash: str
+    identity: Identity
+
+    @property
+    def provider(self) -> str:
+        """The canonical name of the provider."""
+        return self.identity.provider
 
 
 def isPending(node: ProviderNode) -> bool:
@@ -42,8 +45,11 @@ def isPending(node: ProviderNode) -> bool:
             and not node.subnodes and not node.main_node_id)
 
 
-def getKind(node: ProviderNode) -> Kind | None:
-    """:return: the Kind of a node that any request may get, or None."""
+def getKind(node: ProviderNode, identity: Identity) -> Kind | None:
+    """
+    :param identity: of the node.
+    :return: the Kind of a node that any request may get, or None.
+    """
     order = ORDER.get(node.state)
     # A locked ready node is about to be taken.  The image of a node that
     # validates an upload may not work.
@@ -51,9 +57,8 @@ def getKind(node: ProviderNode) -> Kind | None:
             or (node.state == State.READY and node.is_locked)
             or node.image_upload_uuid):
         return None
-    return Kind(order, node.az or None, node.provider,
-                tuple(dict.fromkeys(node.all_labels)), node.label,
-                node.label_config_hash)
+    return Kind(order, node.az or None,
+                tuple(dict.fromkeys(node.all_labels)), identity)
 
 
 class ReadyNodes:
@@ -101,7 +106,7 @@ class ReadyNodes:
         for *_, kind, nodes in sorted(
                 kinds, key=operator.itemgetter(0, 1, 2)):
             free = (node.uuid for node in nodes.values()
-                    if isFor(node, provider) and not self.hasExpired(node)
+                    if hasEntry(node, provider) and not self.hasExpired(node)
                     and not isKept(node.uuid))
             found += itertools.islice(
                 itertools.islice(free, countKept(kind), None),
@@ -116,7 +121,8 @@ class ReadyNodes:
 
     def count(self, kind: Kind) -> int:
         """:return: how many there are of a kind."""
-        return len(self._kinds[kind.provider, kind.label].get(kind, ()))
+        return len(self._kinds[
+            kind.provider, kind.identity.label].get(kind, ()))
 
     def getIds(self, provider_name: str, label_name: str) -> Iterator[str]:
         """:return: yields the uuids of all that have a label."""
@@ -128,7 +134,8 @@ class ReadyNodes:
         for (_, name), kinds in self._kinds.items():
             for kind, nodes in kinds.items():
                 # Each is there under all of its names.
-                if name == kind.label and kind.order == ORDER[State.READY]:
+                if (name == kind.identity.label
+                        and kind.order == ORDER[State.READY]):
                     yield from nodes.values()
 
     def getZones(self, provider: BaseProvider, label_name: str) -> set[str]:
@@ -141,4 +148,4 @@ class ReadyNodes:
         """:return: a list of kinds, with the nodes of each."""
         kinds = self._kinds.get((provider.canonical_name, label_name))
         return [item for item in kinds.items()
-                if isMadeFrom(item[0], provider)] if kinds else []
+                if isMadeFrom(item[0].identity, provider)] if kinds else []

@@ -15,11 +15,12 @@ from zuul.model import NodesetRequest
 from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import Blocker, Capacity, Shortage
-from zuul_nodes.launcher.planner.limits import WIDTHS, Key
+from zuul_nodes.launcher.planner.limits import Key
 from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.reasons import Reason
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs
+from zuul_nodes.launcher.providers import WIDTHS
 
 
 def getRank(request: NodesetRequest) -> Rank:

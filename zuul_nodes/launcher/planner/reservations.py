@@ -11,12 +11,8 @@ import itertools
 import math
 from typing import Any, NamedTuple, TypeAlias
 
-from zuul_nodes.launcher.planner.limits import (
-    ROUNDING,
-    WIDTHS,
-    Charges,
-    Key,
-)
+from zuul_nodes.launcher.planner.limits import ROUNDING, Charges, Key
+from zuul_nodes.launcher.providers import WIDTHS
 
 # What requests are served in order of, the least first: numbers, and at the
 # end the request's uuid.
@@ -26,7 +22,7 @@ Rank: TypeAlias = tuple[Any, ...]
 class Cap(NamedTuple):
     """A limit that a request waits for.
 
-    :ivar width: of the account, see :data:`.limits.WIDTHS`.
+    :ivar width: of the account, see :data:`.identity.WIDTHS`.
     :ivar share: part of the request's quota that there is below the limit.
         The rest comes back with nodes that end, also to wider accounts.
     """
@@ -124,9 +120,27 @@ class Reservations:
             self._amounts[key].pop(request_id, None)
         return reservations, keys
 
-    def isReserved(self, name: str, rank: Rank) -> bool:
-        """:return: whether a request ahead has reserved the provider."""
-        return any(other < rank for other in self._ranks[name].values())
+    def isReserved(self, name: str, rank: Rank,
+                   besides: str | None = None) -> bool:
+        """
+        :param besides: name of a tenant whose requests do not count, or None.
+        :return: whether a request ahead has reserved the provider.
+        """
+        return any(
+            other < rank and self._isOthers(request_id, besides)
+            for request_id, other in self._ranks[name].items())
+
+    def isWanted(self, key: Key, besides: str | None) -> bool:
+        """
+        :param besides: as of :meth:`isReserved`.
+        :return: whether a request has reserved any of it.
+        """
+        return any(self._isOthers(request_id, besides)
+                   for request_id in self._amounts.get(key, ()))
+
+    def _isOthers(self, request_id: str, tenant_name: str | None) -> bool:
+        return any(each.tenant != tenant_name
+                   for each in self.by_request[request_id])
 
     def getWanted(self, name: str, label_names: Iterable[str],
                   rank: Rank) -> collections.Counter[str]:

@@ -139,19 +139,52 @@ class Draft:
 
     def add(self, want: Want, provider: BaseProvider) -> bool:
         """:return: whether there is a node for a want at a provider."""
-        charges = self._sum(self.view.limits.getTenantCharges(
-            provider, want.label_name))
-        if charges and (
-                shortage := self.view.getShortage(provider, charges)):
+        is_there, shortage = self._take(want, provider)
+        if shortage and isGiven(provider.driver):
             self.blockers[provider.canonical_name] = shortage
-            return False
-        self._choices[want] = (
-            (want.label_name, provider), self.view.getChoices(want, provider))
-        if self._match(want) or self._make(want, provider):
+        elif is_there or self._make(want, provider):
             self.providers[want] = provider
-            self.charges.update(charges)
             return True
         return False
+
+    def _take(self, want: Want,
+              provider: BaseProvider) -> tuple[bool, Blocker | None]:
+        """Find a node that is there for a want.
+
+        :return: whether there is one, or what the tenant lacks to have it.
+        """
+        shortage: Blocker | None = None
+        choices = self.view.getChoices(want, provider)
+        while True:
+            before = dict(self._taken)
+            self._choices[want] = (want.label_name, provider), choices
+            if not self._match(want):
+                return False, shortage
+            if not self.view.limits.isTenantLimited(provider):
+                return True, None
+            taken = self._getTakenCharges()
+            shortage = self.view.getShortage(provider, {
+                key: amount + self.charges.get(key, 0)
+                for key, amount in taken.items()})
+            if shortage is None:
+                return True, None
+            self._taken = before
+            # The tenant's own idle nodes take no more of what it may have.
+            own = list(filter(self.view.isOwn, choices))
+            if len(own) == len(choices):
+                return False, shortage
+            choices = own
+
+    def _getTakenCharges(self) -> dict[Key, float]:
+        """:return: what the nodes that are there take of what the tenant may
+            have."""
+        taken: dict[Key, float] = {}
+        for choice, want in self._taken.items():
+            (label_name, provider), _ = self._choices[want]
+            for key, amount in self.view.getTakenCharges(
+                    choice, provider, label_name).items():
+                taken[key] = taken.get(key, 0) + amount
+        return taken
 
     def _sum(self, charges: Charges) -> dict[Key, float]:
         """:return: the charges with those of the wants before."""
@@ -300,8 +333,14 @@ class Draft:
             getLabelKey(self.needs.tenant_name, label.name): 1}
         if machine is None:
             charges.update(self.view.getCharges(provider, label.name))
+            charges.update(self.view.limits.getTenantCharges(
+                provider, label.name))
         needed = self._sum(charges)
-        if shortage := self.view.getShortage(provider, needed):
+        taken = (self._getTakenCharges()
+                 if self.view.limits.isTenantLimited(provider) else {})
+        if shortage := self.view.getShortage(provider, {
+                key: amount + taken.get(key, 0)
+                for key, amount in needed.items()}):
             self.blockers[name] = shortage
             return False
         self.charges.update(needed)
@@ -351,6 +390,15 @@ class Ever:
             for number in range((getattr(entry, 'slots', None) or getSlots(
                 provider.labels[entry.label]))
                 - self.held.get(entry.node_id, 0))]
+
+    def isOwn(self, choice: Choice) -> bool:
+        return False
+
+    def getTakenCharges(self, choice: Choice, provider: BaseProvider,
+                        label_name: str) -> Charges:
+        slots = getSlots(provider.labels[label_name])
+        return {key: amount / slots for key, amount in
+                self.limits.getTenantCharges(provider, label_name).items()}
 
     def getOthers(self, choice: Choice) -> Collection[Choice]:
         return ()
@@ -454,6 +502,17 @@ class Now:
             return []
         return self.capacity.getFree(
             provider, label_name, number, self.rank, self.zone)
+
+    def isOwn(self, choice: Choice) -> bool:
+        """:return: whether an idle node counts for the tenant already."""
+        node = self.getNode(choice)
+        return node is not None and (
+            self.capacity.getOwner(node) == self.needs.tenant_name)
+
+    def getTakenCharges(self, choice: Choice, provider: BaseProvider,
+                        label_name: str) -> Charges:
+        """:return: as of :meth:`.Capacity.getTakenCharges`."""
+        return self.capacity.getTakenCharges(choice, self.needs.tenant_name)
 
     def getObstacle(self, want: Want,
                     provider: BaseProvider) -> Obstacle | None:

@@ -10,9 +10,8 @@ from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.planner.capacity import hasLaunched
 from zuul_nodes.launcher.planner.capacityerrors import CapacityErrors
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Planner
-from zuul_nodes.launcher.providers import Failure
+from zuul_nodes.launcher.providers import Failure, Subject, getSubjectOf
 from zuul_nodes.launcher.workers import Backoff, WorkQueue
 
 
@@ -41,7 +40,8 @@ class Supply:
         self.capacity_errors = capacity_errors
         self.noteChange = noteChange
         # Provider -> labels with a temporary failure since the last success.
-        self._unreachable: dict[str, set[str]] = collections.defaultdict(set)
+        self._unreachable: dict[Subject, set[Subject]] = (
+            collections.defaultdict(set))
         self._lock = threading.Lock()
 
     def noteLimits(self, names: Iterable[str] | None = None) -> None:
@@ -55,7 +55,7 @@ class Supply:
         self.planner.imagesChanged()
         self.capacityChanged()
 
-    def noteFailure(self, provider: str, label: str, failure: Failure,
+    def noteFailure(self, subject: Subject, failure: Failure,
                     reason: str) -> None:
         """Pause what a failed launch shows to be wrong, longer after each
         failure.
@@ -66,17 +66,15 @@ class Supply:
         the pause of a label that lacks capacity for too long, requests do not
         wait for it.
 
-        :param provider: canonical name.
-        :param label: of the node that was not launched.
+        :param subject: the label of the node that was not launched.
         """
-        subject = Subject(provider, label)
         if failure is Failure.QUOTA:
-            subject = Subject(provider)
+            subject = subject.whole
         elif failure is not Failure.CAPACITY:
-            labels = self._unreachable[provider]
-            labels.add(label)
+            labels = self._unreachable[subject.whole]
+            labels.add(subject)
             if len(labels) > 1:
-                subject = Subject(provider)
+                subject = subject.whole
         self._pause(subject, reason, failure)
 
     def _pause(self, subject: Subject, reason: str,
@@ -109,18 +107,22 @@ class Supply:
             f'{row.errors} launches in a row, over {row.seconds:.0f} seconds '
             f'(capacity_timeout), have found no capacity: {reason}'))
 
-    def noteSuccess(self, provider: str, label: str) -> None:
+    def noteSuccess(self, subject: Subject) -> None:
         """Note a successful launch: the next pause of the provider and of the
-        label is short."""
-        for subject in Subject(provider), Subject(provider, label):
-            self.backoff.clear(subject)
-        self._unreachable.pop(provider, None)
-        self._noteCapacity(Subject(provider, label))
+        label is short.
+
+        :param subject: the label of the node.
+        """
+        for each in subject.whole, subject:
+            self.backoff.clear(each)
+        self._unreachable.pop(subject.whole, None)
+        self._noteCapacity(subject)
 
     def noteRemoval(self, node: ProviderNode) -> None:
         """:param node: that is gone, in its last known state."""
         if hasLaunched(node):
-            self._noteCapacity(Subject(node.provider, node.label))
+            self._noteCapacity(getSubjectOf(
+                self.planner.scope.identify(node)))
 
     def _noteCapacity(self, subject: Subject) -> None:
         self.capacity_errors.clear(subject)

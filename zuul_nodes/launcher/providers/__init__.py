@@ -14,6 +14,24 @@ from zuul_nodes.launcher.providers.failures import (
 )
 from zuul_nodes.launcher.providers.former import FormerProviders
 from zuul_nodes.launcher.providers.handled import HandledEndpoints
+from zuul_nodes.launcher.providers.identity import (
+    WIDTHS,
+    Account,
+    Identity,
+    Subject,
+    getAccounts,
+    getEntry,
+    getIdentity,
+    getMachineId,
+    getPlace,
+    getPlaceOf,
+    getSubject,
+    getSubjectOf,
+    hasEntry,
+    identify,
+    isGiven,
+    isMadeFrom,
+)
 from zuul_nodes.launcher.providers.layouts import LOST, Layouts
 from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.launcher.providers.names import Names
@@ -24,48 +42,54 @@ from zuul_nodes.launcher.providers.ownership import (
 )
 from zuul_nodes.launcher.providers.quota import getSectionLimits, makeQuota
 from zuul_nodes.launcher.providers.scope import (
+    MovedError,
     Scope,
     checkAddress,
-    chooseProvider,
-    getEntry,
-    isFor,
-    isGiven,
     isGivenAt,
-    isMadeFrom,
 )
 from zuul_nodes.launcher.providers.sharedmachines import (
     USED_STATES,
     SharedMachines,
-    getMachineId,
 )
 from zuul_nodes.launcher.providers.unreadable import Unreadable
 
 __all__ = [
     'LOST',
     'USED_STATES',
+    'WIDTHS',
+    'Account',
     'Failure',
     'FormerProviders',
     'HandledEndpoints',
+    'Identity',
     'Layouts',
     'Lookups',
+    'MovedError',
     'Names',
     'Ownership',
     'Scope',
     'SharedMachines',
+    'Subject',
     'Unreadable',
     'checkAddress',
-    'chooseProvider',
     'classify',
     'describe',
     'describeUnhandled',
+    'getAccounts',
     'getAttempts',
     'getEntry',
     'getFailure',
+    'getIdentity',
     'getMachineId',
+    'getPlace',
+    'getPlaceOf',
     'getSectionLimits',
+    'getSubject',
+    'getSubjectOf',
+    'hasEntry',
     'hasFailed',
+    'identify',
     'isFinalAnswer',
-    'isFor',
     'isForGood',
     'isGiven',
     'isGivenAt',

@@ -1,73 +1,37 @@
-"""Looks up providers, and decides which nodes fit which providers.
+"""Looks up the tenants' providers, and which of them a node belongs to.
 
 Each tenant has its own object of a provider, built from the tenant's
 configuration: two tenants' objects of the same provider may have different
-labels.  A node belongs to a label if the hash of the label's whole definition
-is the same.
+labels.  :mod:`.identity` says what is the same.
 """
 
 import collections
 import functools
 import itertools
 
-from zuul.driver.static import StaticDriver
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
 
+from zuul_nodes import nodenotes
 from zuul_nodes.drivers import bounds, forNode, getOwn, turnZones
 from zuul_nodes.launcher.providers.failures import Failure
-from zuul_nodes.launcher.providers.quota import getSection
+from zuul_nodes.launcher.providers.identity import (
+    getIdentity,
+    getPlace,
+    getPlaceOf,
+    hasEntry,
+    identify,
+    isCurrent,
+    isGiven,
+    isMadeFrom,
+    settleEntries,
+)
 
 # A node of an old definition in one of these states contains no work.
 UNUSED_STATES = (ProviderNode.State.REQUESTED, ProviderNode.State.READY)
 
 # Size of the cache of forNode().
 CACHE_SIZE = 1024
-
-
-def isMadeFrom(node, provider):
-    """
-    :param node: a node, or an object with the same attributes.
-    :param BaseProvider provider: one tenant's, or None.
-    :return: whether the node was launched from that tenant's label.
-    """
-    label = provider and provider.labels.get(node.label)
-    return bool(label) and label.config_hash == node.label_config_hash
-
-
-def isFor(node, provider):
-    """
-    :param ProviderNode node: with any label.
-    :param BaseProvider provider: one tenant's, or None.
-    :return: whether that tenant can use the node.
-    """
-    return isMadeFrom(node, provider) and (
-        not _hasEntries(provider) or getEntry(node, provider) is not None)
-
-
-def isCurrent(node, provider):
-    """:return: whether the node matches the provider's current definition.
-
-    The entry of a static node may have a method ``isCurrent(node)``, for parts
-    of its definition outside its label and its aliases.
-    """
-    if not isFor(node, provider):
-        return False
-    if not _hasEntries(provider):
-        return True
-    # The label's hash does not include the entry of a static node.
-    entry = getEntry(node, provider)
-    aliases = {*entry.aliases, *provider.labels[node.label].aliases}
-    if entry.label != node.label or aliases != set(node.label_aliases):
-        return False
-    return not hasattr(entry, 'isCurrent') or entry.isCurrent(node)
-
-
-def isGiven(driver):
-    """:return: whether a driver's nodes are static."""
-    # Zuul's static driver does not declare it.
-    return getattr(driver, 'nodes_are_given',
-                   isinstance(driver, StaticDriver))
 
 
 def isGivenAt(connections, connection_name):
@@ -88,38 +52,6 @@ def checkAddress(connections, node, address):
     connection = connections.connections.get(node.connection_name)
     if connection is not None:
         bounds.checkAddress(connection, node.interface_ip, address)
-
-
-def _hasEntries(provider):
-    """:return: whether a provider has only the static nodes that it lists,
-        even if it lists none."""
-    return bool(provider.nodes) or isGiven(provider.driver)
-
-
-def getEntry(node, provider):
-    """:return: the provider's entry of a static node, or None."""
-    if not provider.nodes:
-        return None
-    return provider.nodes.get(node.main_node_id or node.uuid)
-
-
-def chooseProvider(node, providers):
-    """Choose the tenant's object of a provider for a node.
-
-    :param list providers: the tenants' objects of the node's provider.
-    :return: the object that launches or deletes the node; None if there is
-        none.
-    """
-    for provider in providers:
-        if provider.tenant_name == node.tenant_name:
-            return provider
-    # The node is unassigned, or the tenant that it was launched for does not
-    # have the provider any more.
-    for fits in (isFor, isMadeFrom):
-        for provider in providers:
-            if fits(node, provider):
-                return provider
-    return providers[0] if providers else None
 
 
 def getZone(node, label):
@@ -161,8 +93,6 @@ class Scope:
     :ivar dict by_name: canonical name -> the tenants' objects.
     :ivar dict unreadable_by_tenant: as the parameter ``unreadable``.
     :ivar set unreadable: canonical names of the same providers.
-    :ivar dict by_section: name of a section -> canonical name -> one tenant's
-        object of a provider that is attached to the section.
     :ivar forNode: :func:`zuul_nodes.drivers.forNode` with a cache.
     """
 
@@ -174,27 +104,117 @@ class Scope:
         self.unread = unread
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
-        self.by_section = collections.defaultdict(dict)
         self.forNode = functools.lru_cache(CACHE_SIZE)(forNode)
         for tenant_name, providers in tenant_providers.items():
             self.by_tenant[tenant_name] = {
                 provider.canonical_name: provider for provider in providers}
             for provider in providers:
-                name = provider.canonical_name
-                self.by_name[name].append(provider)
-                if section := getSection(provider):
-                    self.by_section[section['name']][name] = provider
+                self.by_name[provider.canonical_name].append(provider)
+        # Name of a provider -> identity without what some records lack ->
+        # identity -> the tenants' objects that make it.
+        self._makers = {}
+        for providers in self.by_name.values():
+            settleEntries(sorted(
+                providers, key=lambda each: each.tenant_name))
+
+    def identify(self, node):
+        """
+        :param node: a node, or an object with the same attributes.
+        :return: the :class:`.Identity` of a node, see :meth:`complete`.
+        """
+        return self.complete(identify(node), node)
+
+    def complete(self, known, node=None):
+        """
+        :param Identity known: what the record of a node says; that of an older
+            release does not say all.
+        :param ProviderNode node: None if it is not static.
+        :return: the only Identity that the node can have.  If there are
+            several, it equals no label.
+        """
+        if known.made_of:
+            return known
+        possible = [
+            each for each, providers in self._getMakers(known).items()
+            if node is None or any(hasEntry(node, provider)
+                                   for provider in providers)]
+        return possible[0] if len(possible) == 1 else known
+
+    def getMakers(self, node):
+        """:return: a list of the tenants' objects of a provider whose label is
+            what a node was made from."""
+        known = self.identify(node)
+        return [provider for provider in self._getMakers(known).get(known, ())
+                if hasEntry(node, provider)]
+
+    def isFor(self, node, provider):
+        """
+        :param ProviderNode node: with any label.
+        :param BaseProvider provider: one tenant's, or None.
+        :return: whether that tenant can use the node.
+        """
+        return isMadeFrom(self.identify(node), provider) and hasEntry(
+            node, provider)
+
+    def _getMakers(self, known):
+        """:return: each identity that a node may have -> the tenants' objects
+            of its provider that make such nodes."""
+        name = known.provider
+        found = self._makers.get(name)
+        if found is None:
+            found = {}
+            for provider in self.by_name.get(name, ()):
+                for label_name in provider.labels:
+                    made = getIdentity(provider, label_name)
+                    found.setdefault(made._replace(made_of=None), {}
+                        ).setdefault(made, []).append(provider)
+            if all(each.place[1] is not None for each in found):
+                self._makers[name] = found
+        return found.get(known._replace(made_of=None), {})
 
     def getProviders(self, node):
         """:return: the tenants' objects of the node's provider, if the
             provider still has the endpoint at which the node was launched."""
         return [provider for provider in self.by_name.get(node.provider, ())
-                if _getPlace(provider, node.endpoint_name)
-                == (node.connection_name, node.endpoint_name)]
+                if self._isAt(provider, node)]
 
-    def findProvider(self, node):
-        """:return: the provider of the node's tenant, or None."""
-        return chooseProvider(node, self.getProviders(node))
+    def _isAt(self, provider, node):
+        connection_name, endpoint_name = getPlace(provider)
+        return getPlaceOf(node) == (
+            connection_name, endpoint_name or node.endpoint_name)
+
+    def findProvider(self, node, tenant_name=None):
+        """Choose the tenant's object of the provider of a node.
+
+        :param str tenant_name: to which the node is assigned, if its record
+            does not say so yet.
+        :return: the object that launches or deletes the node, and in whose
+            limits it counts; None if there is none.
+        """
+        assigned = tenant_name or node.tenant_name
+        own = self.by_tenant.get(
+            assigned or nodenotes.getTenant(node), {}).get(node.provider)
+        if own is not None and (
+                self._isAt(own, node) if assigned else self.isFor(node, own)):
+            return own
+        # The node is unassigned, or the tenant that it was launched for does
+        # not have the provider any more.
+        return next(iter(
+            self.getMakers(node) or self.getProviders(node)), None)
+
+    def getOwner(self, node, tenant_name=None):
+        """
+        :param str tenant_name: as of :meth:`findProvider`.
+        :return: the name of the tenant in whose limits a node counts: that of
+            its request, or the one that it was launched for if that tenant can
+            still use it, or another one that can.  None if it is static and
+            idle: it exists for all.
+        """
+        if assigned := tenant_name or node.tenant_name:
+            return assigned
+        provider = self.findProvider(node)
+        return None if provider is None or isGiven(
+            provider.driver) else provider.tenant_name
 
     def getProviderFor(self, node, ignore_label=False):
         """Find the provider of a node, for its label.
@@ -224,10 +244,10 @@ class Scope:
         """:return: whether the node may stay if it is unassigned."""
         if node.provider in self.unreadable or self.unread:
             return True
-        providers = self.getProviders(node)
         if node.state not in UNUSED_STATES:
-            return bool(providers)
-        return any(isCurrent(node, provider) for provider in providers)
+            return bool(self.getProviders(node))
+        return any(isCurrent(node, provider)
+                   for provider in self.getMakers(node))
 
     def getImageFormats(self):
         """:return: canonical name of each image that Zuul builds -> the
@@ -248,11 +268,11 @@ class Scope:
         for _, providers in sorted(self.by_name.items()):
             for provider in sorted(
                     providers, key=lambda each: each.tenant_name):
-                places.setdefault(_getPlace(provider), provider)
+                places.setdefault(getPlace(provider), provider)
         return places
 
     def _getNeighbour(self, node):
-        place = node.connection_name, node.endpoint_name
+        place = getPlaceOf(node)
         provider = self.getPlaces().get(place) or self.findFormer(place)
         if provider is None:
             raise ProviderNodeError(
@@ -260,12 +280,3 @@ class Scope:
                 f'another one at endpoint {node.endpoint_name} of '
                 f'connection {node.connection_name}')
         return provider
-
-
-def _getPlace(provider, default=None):
-    """:return: the names of the provider's connection and endpoint."""
-    try:
-        return provider.connection_name, provider.getEndpoint().name
-    except Exception:
-        # The driver cannot determine the endpoint now.
-        return provider.connection_name, default

@@ -18,6 +18,7 @@ import math
 from zuul.model import ProviderNode
 
 from zuul_nodes.drivers import addresses
+from zuul_nodes.launcher.providers.identity import getMachineId
 
 State = ProviderNode.State
 
@@ -210,8 +211,3 @@ class SharedMachines:
             hosts.add(addresses.normalizeHost(node.host_id))
         return frozenset((each, node.connection_port, node.username)
                          for each in hosts)
-
-
-def getMachineId(node):
-    """:return: the uuid of a node, or of the host of a slot."""
-    return node.main_node_id or node.uuid

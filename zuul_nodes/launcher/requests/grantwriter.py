@@ -2,7 +2,12 @@
 
 from zuul.model import NodesetRequest, ProviderNode
 
-from zuul_nodes.launcher.providers import USED_STATES, Failure, describe
+from zuul_nodes.launcher.providers import (
+    USED_STATES,
+    Failure,
+    describe,
+    getSubject,
+)
 from zuul_nodes.launcher.zookeeper import Conflict, commitNew
 
 State = NodesetRequest.State
@@ -86,7 +91,7 @@ class GrantWriter:
                 except Exception as error:
                     # So that another provider is tried.
                     self.noteFailure(
-                        slot.provider.canonical_name, slot.label_name,
+                        getSubject(slot.provider, slot.label_name),
                         Failure.TEMPORARY, describe(error))
                     raise
                 self.new_records.create(transaction, records, request)

@@ -16,10 +16,10 @@ from zuul.model import ProviderNode
 from tests.fixtures.launcher import TIMEOUT, makeProviders, makeRegistry
 from tests.fixtures.planning import getReservations
 from tests.fixtures.racks import finish, isDone
-from zuul_nodes.launcher.nodes import minready, readycounts
+from zuul_nodes.launcher.nodes import minready
 from zuul_nodes.launcher.nodes.nodeindex import NodeIndex
 from zuul_nodes.launcher.nodes.readycounts import findMissing, getKind
-from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.providers import Scope, getPlace, getSubject
 
 State = ProviderNode.State
 
@@ -200,8 +200,8 @@ def test_the_priority_of_providers(zuul_conf):
         return made.count(provider.name) < room[provider.name]
     made = []
     for _, provider in findMissing(
-            {'tenant': providers}, collections.Counter(),
-            lambda name: True, canMake):
+            Scope({'tenant': providers}), collections.Counter(),
+            lambda name: True, canMake, 100):
         made.append(provider.name)
     assert made[:5] == ['b'] * 5
     assert {*made[5:]} == {'c', 'd'}
@@ -215,7 +215,7 @@ def test_more_than_anybody_needs(zuul_conf):
         name: makeProviders(connections, cloud(name, min_ready=number), name)
         for name, number in (('a', 1000000), ('b', 20), ('c', 20))})
     counts = collections.Counter(provider.name for _, provider in found)
-    assert counts == {'a': readycounts.MOST_READY, 'b': 20, 'c': 20}
+    assert counts == {'a': 100, 'b': 20, 'c': 20}
     assert {provider.name for _, provider in found[60:]} == {'a'}
 
 
@@ -247,7 +247,9 @@ def test_many_min_ready_nodes_are_launched_in_batches(steps, monkeypatch):
 def makeNode(provider, state):
     node = provider.driver.getProviderNodeClass()()
     node._set(label='big', state=state, provider=provider.canonical_name,
-              label_config_hash=provider.labels['big'].config_hash)
+              label_config_hash=provider.labels['big'].config_hash,
+              connection_name=provider.connection_name,
+              endpoint_name=getPlace(provider)[1])
     return node
 
 
@@ -257,7 +259,7 @@ def find(tenant_providers, nodes=(), is_mine=lambda name: True,
     for number, node in enumerate(nodes):
         index.note(str(number), node)
     return list(findMissing(
-        tenant_providers, index.getCounts(), is_mine, canMake))
+        Scope(tenant_providers), index.getCounts(), is_mine, canMake, 100))
 
 
 def count(tenant_providers, nodes):
@@ -366,8 +368,8 @@ def test_there_is_quota_again(steps, racks):
     steps.runUntil(lambda: isDone(request))
     racks.errors['rack'] = [QuotaException('full')]
     steps.setLayout(cloud(min_ready=1))
-    name = steps.getProvider('rack').canonical_name
-    steps.runUntil(lambda: steps.planner.getPause(Subject(name)))
+    subject = getSubject(steps.getProvider('rack'))
+    steps.runUntil(lambda: steps.planner.getPause(subject))
     steps.runUntil(lambda: len(steps.nodes()) == 1)
     steps.run()
     assert len(racks.created) == 2

@@ -15,7 +15,8 @@ State = ProviderNode.State
 def makeNode(request_id=None, state=State.READY):
     return types.SimpleNamespace(
         request_id=request_id, main_node_id=None, provider='one', state=state,
-        subnodes=[], label='big', label_config_hash='', all_labels=['big'])
+        subnodes=[], label='big', label_config_hash='', all_labels=['big'],
+        connection_name='rack', endpoint_name='rack')
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.planning import Provider, World
 from zuul_nodes.launcher.planner import CapacityErrors
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
-from zuul_nodes.launcher.providers import Failure
+from zuul_nodes.launcher.providers import Failure, getSubject
 
 State = ProviderNode.State
-BIG = Subject('a', 'big')
+BIG = getSubject(Provider('a', 'big'), 'big')
 
 
 def note(errors, *pauses):
@@ -47,9 +46,10 @@ def test_success_begins_anew():
 
 
 def refuse(world, name='a'):
-    world.planner.pause(
-        Subject(name, 'big'), math.inf, 'full', Failure.CAPACITY)
-    world.planner.refuse(Subject(name, 'big'), 'no capacity for a day')
+    world.planner.pause(world.getSubject(name, 'big'), math.inf, 'full',
+                        Failure.CAPACITY)
+    world.planner.refuse(
+        world.getSubject(name, 'big'), 'no capacity for a day')
 
 
 def test_who_waits_is_told_that_it_is_in_vain():

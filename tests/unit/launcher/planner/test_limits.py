@@ -310,10 +310,10 @@ def test_section_of_a_new_layout_counts_the_nodes_of_all_tenants():
     def provider(tenant, section=None):
         return Provider('a', 'big', tenant=tenant, section=section)
     section = {'name': 'site/rack', 'limits': {'instances': 2}}
-    other = provider('other')
-    world = World(provider('tenant'), other)
+    world = World(provider('tenant'), provider('other'))
     done, _ = world.fill(2, 'big', tenant='other')
-    world.setProviders(provider('tenant', section), other)
+    world.setProviders(*(
+        provider(tenant, section) for tenant in ('tenant', 'other')))
     request, wait = world.request('big')
     assert 'section rack has 2 instances, 2 in use' in wait.reason
     world.finish(done)

@@ -6,7 +6,6 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.planning import Endpoint, Provider, World
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Grant
 from zuul_nodes.launcher.providers import Failure
 
@@ -24,9 +23,9 @@ def full():
     world = World(*providers)
     world.used = [world.addNode(provider, *provider.labels, State.USED)
                   for provider in providers]
-    world.planner.pause(
-        Subject('a'), math.inf, 'there is no quota', failure=Failure.QUOTA)
-    world.planner.pause(Subject('b'), math.inf, 'it does not answer')
+    world.planner.pause(world.getSubject('a'), math.inf, 'there is no quota',
+                        failure=Failure.QUOTA)
+    world.planner.pause(world.getSubject('b'), math.inf, 'it does not answer')
     world.waiting, _ = world.request('big')
     return world
 
@@ -38,9 +37,9 @@ def test_a_node_goes_where_there_was_no_room(full, index):
     assert full.waiting.uuid not in full.woken
     full.removeNode(full.used[index])
     assert full.waiting.uuid in full.woken
-    assert full.planner.getPause(Subject('a')) == 0
+    assert full.planner.getPause(full.getSubject('a')) == 0
     # A cloud that does not answer has no more to say for that.
-    assert full.planner.getPause(Subject('b')) == math.inf
+    assert full.planner.getPause(full.getSubject('b')) == math.inf
 
 
 @pytest.mark.parametrize('state', [State.TEMPFAILED, State.BUILDING])
@@ -51,7 +50,7 @@ def test_what_had_no_room_leaves_none(full, state):
         provider, 'big', state, image_upload_uuid='tested', create_state={
             'failure': 'quota'} if state == State.TEMPFAILED else {})
     full.removeNode(node)
-    assert full.planner.getPause(Subject('a')) == math.inf
+    assert full.planner.getPause(full.getSubject('a')) == math.inf
     assert not full.woken
 
 
@@ -67,16 +66,16 @@ def test_what_others_use_where_there_was_no_room(full, before, after, ends):
         endpoint.quota_cache.quota = {'instances': used}
         full.planner.limitsChanged({'a'})
     assert bool(full.woken) == ends
-    assert (full.planner.getPause(Subject('a')) == 0) == ends
+    assert (full.planner.getPause(full.getSubject('a')) == 0) == ends
 
 
 def test_a_limit_is_raised_where_there_was_no_room(full):
     full.providers[0].resource_limits['instances'] = 2
     full.planner.limitsChanged()
-    assert full.planner.getPause(Subject('a'))
+    assert full.planner.getPause(full.getSubject('a'))
     full.providers[0].resource_limits['instances'] = 3
     full.planner.limitsChanged(['b'])
-    assert full.planner.getPause(Subject('a'))
+    assert full.planner.getPause(full.getSubject('a'))
     full.planner.limitsChanged()
     assert full.woken == [full.waiting.uuid]
     grant, = full.serve()
@@ -98,21 +97,22 @@ def labels():
 
 @pytest.mark.parametrize('failure', [Failure.CAPACITY, Failure.TEMPORARY])
 def test_paused_label_concerns_no_other_label(labels, failure):
-    labels.planner.pause(Subject('a', 'big'), math.inf, 'full', failure)
+    labels.planner.pause(
+        labels.getSubject('a', 'big'), math.inf, 'full', failure)
     request, wait = labels.request('big')
     assert 'a: is paused: full' in wait.reason
     # Deleting other nodes is of no use.
     assert not labels.planner.isShort(labels.idle)
     for _ in range(3):
         assert isinstance(labels.request('small')[1], Grant)
-    labels.planner.resume(Subject('a', 'big'))
+    labels.planner.resume(labels.getSubject('a', 'big'))
     assert labels.woken == [request.uuid]
 
 
 def test_deleted_node_of_a_label_ends_its_pause_for_lack_of_capacity(labels):
     used, = labels.fill(1, 'big')
-    labels.planner.pause(
-        Subject('a', 'big'), math.inf, 'full', Failure.CAPACITY)
+    labels.planner.pause(labels.getSubject('a', 'big'), math.inf, 'full',
+                         Failure.CAPACITY)
     request, _ = labels.request('big')
     labels.removeNode(labels.idle)
     assert labels.woken == []
@@ -127,6 +127,6 @@ def test_those_who_wait_are_told_of_a_pause():
     world.fill(1, 'big')
     request, wait = world.request('big')
     assert 'is paused' not in wait.reason
-    world.planner.pause(Subject('a'), math.inf, 'it does not answer')
+    world.planner.pause(world.getSubject('a'), math.inf, 'it does not answer')
     assert 'is paused: it does not answer' in (
         world.planner.getReason(request.uuid))

@@ -9,7 +9,6 @@ from tests.fixtures.planning import (
     Provider,
     World,
 )
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
 
 State = ProviderNode.State
@@ -282,12 +281,12 @@ def test_a_failure_for_the_moment_where_others_have_no_room():
     endpoint.quota_cache.quota = {'instances': 1}
     world = World(Provider('a', 'big'),
                   Provider('b', 'big', endpoint=endpoint))
-    world.planner.pause(Subject('a'), float('inf'), 'it is busy')
+    world.planner.pause(world.getSubject('a'), float('inf'), 'it is busy')
     request, wait = world.request('big', provider_node_data=[
         data(temporary=['a'])])
     # Of the other one, nothing comes back.
     assert wait.reservation == ('a',)
-    world.planner.resume(Subject('a'))
+    world.planner.resume(world.getSubject('a'))
     assert world.woken == [request.uuid]
     grant, = world.serve()
     assert where(grant) == ['a'] and grant.forgiven
@@ -333,13 +332,13 @@ def test_a_paused_provider():
     now = [1000]
     provider = Provider('a', 'big')
     world = World(provider, clock=lambda: now[0])
-    world.planner.pause(Subject('a'), 1010, 'the cloud has no room')
+    world.planner.pause(world.getSubject('a'), 1010, 'the cloud has no room')
     node = world.addNode(provider, 'big')
     assert world.request('big')[1].slots[0].node is node
     request, wait = world.request('big')
     assert 'the cloud has no room' in wait.reason
     now[0] = 1020
-    world.planner.resume(Subject('a'))
+    world.planner.resume(world.getSubject('a'))
     assert world.woken == [request.uuid]
     assert where(world.serve()[0]) == ['a']
 

@@ -24,7 +24,6 @@ from tests.fixtures.planning import (
     makeNode,
     makeRequest,
 )
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
@@ -262,11 +261,12 @@ class Planning(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from('abc'))
     def pause(self, name):
-        self.planner.pause(Subject(name), float('inf'), 'of a test')
+        self.planner.pause(
+            self.world.getSubject(name), float('inf'), 'of a test')
 
     @rule(name=st.sampled_from('abc'))
     def resume(self, name):
-        self.planner.resume(Subject(name))
+        self.planner.resume(self.world.getSubject(name))
 
     @staticmethod
     def choose(records, index):
@@ -342,7 +342,7 @@ class Planning(RuleBasedStateMachine):
     def teardown(self):
         """Everybody is served in the end."""
         for name in 'abc':
-            self.planner.resume(Subject(name))
+            self.planner.resume(self.world.getSubject(name))
         rounds = 2 * (len(self.waiting) + len(self.running)
                       + len(self.getGrants())) + 9
         for _ in range(rounds):

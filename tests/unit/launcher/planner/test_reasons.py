@@ -12,7 +12,6 @@ from tests.fixtures.planning import (
     smallProvider,
 )
 from zuul_nodes.launcher.metrics.names import METRICS
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.reasons import Reason
 
 
@@ -49,7 +48,7 @@ def makeNoFreeNode():
 
 def makePaused():
     world = World(Provider('a', 'big'))
-    world.planner.pause(Subject('a', 'big'), math.inf, 'full')
+    world.planner.pause(world.getSubject('a', 'big'), math.inf, 'full')
     return world
 
 
@@ -102,7 +101,7 @@ def test_reason_that_is_likely_to_end_first_counts():
     world = fill(Provider('a', 'big', limits={'instances': 1}),
                  Provider('b', 'big'),
                  canUse=lambda request, provider, label: provider.name == 'a')
-    world.planner.pause(Subject('b'), math.inf, 'it does not answer')
+    world.planner.pause(world.getSubject('b'), math.inf, 'it does not answer')
     world.request('big')
     assert count(world) == {Reason.QUOTA: 1}
 

@@ -14,7 +14,6 @@ from tests.fixtures.planning import (
     makeRequest,
     smallProvider,
 )
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
 
 State = ProviderNode.State
@@ -233,7 +232,7 @@ def test_reservation_stays_at_its_provider(name):
     # It moves to where nodes are made, and stays there if none are.
     assert wait.reservation == ('a',)
     for each in 'ab':
-        world.planner.pause(Subject(each), float('inf'), 'a test')
+        world.planner.pause(world.getSubject(each), float('inf'), 'a test')
         assert world.plan(large).reservation == ('b',)
     world.planner.limitsChanged()
     assert world.plan(large).reservation == ('b',)
@@ -264,7 +263,7 @@ def test_reservation_moves_when_its_provider_can_not_serve():
     world.fill(3, 'big')
     large, wait = world.request('big')
     assert wait.reservation == ('a',)
-    world.planner.pause(Subject('a'), float('inf'), 'a test')
+    world.planner.pause(world.getSubject('a'), float('inf'), 'a test')
     world.planner.limitsChanged({'a'})
     assert world.plan(large).reservation == ('b',)
     providers[1].resource_limits['instances'] = 2

@@ -8,10 +8,10 @@ from tests.fixtures.planning import (
     Provider,
     StaticProvider,
     World,
+    assign,
     getReservations,
     smallProvider,
 )
-from zuul_nodes.launcher.planner.limits import WIDTHS
 from zuul_nodes.launcher.planner.planner import (
     Grant,
     Impossible,
@@ -19,6 +19,7 @@ from zuul_nodes.launcher.planner.planner import (
 )
 from zuul_nodes.launcher.planner.requestqueue import getRank
 from zuul_nodes.launcher.planner.reservations import Cap, Reservation
+from zuul_nodes.launcher.providers import WIDTHS
 
 
 @pytest.mark.parametrize('shared', [
@@ -80,7 +81,7 @@ def test_max_nodes_of_a_label_count_for_each_tenant():
                         endpoint=Endpoint(name))
     a, b = provider('a', 'tenant'), provider('b', 'tenant')
     world = World(a, b, provider('a', 'other'))
-    # It counts for both tenants as long as it is nobody's.
+    # As long as it is idle, it counts for one tenant that can use it.
     world.addNode(a, 'big')
     world.fill(1, 'big')
     first, = world.fill(1, 'big')
@@ -88,12 +89,13 @@ def test_max_nodes_of_a_label_count_for_each_tenant():
     assert 'label big has 2 nodes, 2 in use, 1 needed' in wait.reason
     for _ in range(2):
         assert isinstance(world.request('big', tenant='other')[1], Grant)
-    # At whichever provider.
-    node = world.addNode(b, 'big')
+    # An idle node takes no more when a request gets it.
+    node, = world.getNodes(first)
+    assign(node, None)
+    world.planner.updateNode(node)
     assert world.woken == [request.uuid]
     assert world.serve()[0].slots[0].node is node
     second, _ = world.request('big')
-    world.finish(first)
     assert world.woken == []
     world.finish(request)
     assert world.woken == [second.uuid]

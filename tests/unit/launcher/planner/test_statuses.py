@@ -5,7 +5,6 @@ import math
 import pytest
 
 from tests.fixtures.planning import Endpoint, Label, Provider, World
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.providers import Failure
 from zuul_nodes.providerstatus import Limit, Paused
 
@@ -42,8 +41,9 @@ def test_pauses_of_the_provider_and_of_its_labels():
     now = [100]
     world = World(Provider('a', 'big', 'small'), Provider('b', 'big'),
                   clock=lambda: now[0])
-    world.planner.pause(Subject('a'), 160, 'it is full', Failure.QUOTA)
-    world.planner.pause(Subject('b', 'big'), 130, 'there is none')
+    world.planner.pause(
+        world.getSubject('a'), 160, 'it is full', Failure.QUOTA)
+    world.planner.pause(world.getSubject('b', 'big'), 130, 'there is none')
     assert getStatus(world).pauses == [Paused(None, 60, 'it is full')]
     assert getStatus(world, 'b').pauses == [Paused('big', 30, 'there is none')]
     now[0] = 140

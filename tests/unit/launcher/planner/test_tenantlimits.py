@@ -8,10 +8,14 @@ from tests.fixtures.planning import (
     Provider,
     StaticProvider,
     World,
+    assign,
     getReservations,
     makeRequest,
 )
+from zuul_nodes import nodenotes, nodeusage
+from zuul_nodes.launcher.planner.limits import getTenantAccount
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
+from zuul_nodes.launcher.providers import getIdentity
 
 State = ProviderNode.State
 
@@ -67,12 +71,34 @@ def test_request_for_more_than_the_limit_fails_with_it_as_the_reason():
     assert 'tenant tenant has 0 instances in all, 1 needed' in decision.reason
 
 
-def test_ready_node_counts_when_a_request_gets_it():
+def addReady(world, provider):
+    """:return: a ready node that was launched for a provider's tenant."""
+    return world.addNode(provider, 'small', **nodenotes.make(
+        getIdentity(provider, 'small').made_of, provider.tenant_name))
+
+
+def test_idle_node_counts_for_the_tenant_it_was_launched_for():
     provider = Provider('a', 'small', 'other')
-    world = makeWorld(provider, instances=1)
+    free = Provider('a', 'small', 'other', tenant='free')
+    world = makeWorld(provider, free, instances=1)
+    node = addReady(world, provider)
+    _, wait = world.request('other')
+    assert 'tenant tenant has 1 instances, 1 in use' in wait.reason
+    # Its own requests may have it, and so may those of others.
+    grant = world.planner.plan(makeRequest('small'))
+    assert grant.slots[0].node is node
+    world.planner.forget(grant.request_id)
+    world.fill(1, tenant='free')
+    assert node.tenant_name == 'free'
+    assert isinstance(world.serve()[0], Grant)
+
+
+def test_idle_node_of_another_tenant_counts_when_a_request_gets_it():
+    provider = Provider('a', 'small', 'other')
+    free = Provider('a', 'small', 'other', tenant='free')
+    world = makeWorld(provider, free, instances=1)
     for _ in range(2):
-        world.addNode(provider, 'small')
-    # Ready nodes count for no tenant.
+        addReady(world, free)
     grant = world.planner.plan(makeRequest('small'))
     assert grant.slots[0].node
     assert isinstance(world.request('small')[1], Wait)
@@ -81,6 +107,41 @@ def test_ready_node_counts_when_a_request_gets_it():
     assert isinstance(world.request('other')[1], Wait)
     world.planner.forget(grant.request_id)
     assert len(world.woken) == 1
+
+
+def test_tenant_prefers_its_own_idle_nodes_at_its_limit():
+    """In whatever order they are in the nodeset."""
+    provider = Provider('a', 'small', 'other')
+    free = Provider('a', 'small', 'other', tenant='free')
+    world = makeWorld(provider, free, instances=2)
+    addReady(world, free)
+    own = addReady(world, provider)
+    addReady(world, free)
+    _, grant = world.request('small', 'small')
+    assert own.uuid in [slot.node_id for slot in grant.slots]
+    assert isinstance(world.request('small')[1], Wait)
+
+
+def test_tenant_with_too_many_idle_nodes_gets_none_of_them():
+    """As after a restart with a lower limit."""
+    provider = Provider('a', 'small')
+    world = makeWorld(provider, instances=1)
+    nodes = [addReady(world, provider) for _ in range(2)]
+    request, wait = world.request('small')
+    assert isinstance(wait, Wait)
+    world.removeNode(nodes[0])
+    assert world.woken == [request.uuid]
+    grant, = world.serve()
+    assert grant.slots[0].node is nodes[1]
+
+
+def test_min_ready_node_needs_what_its_tenant_may_have():
+    world = makeWorld(Provider('a', 'small', 'other'), instances=1)
+    provider, = world.providers
+    assert world.planner.getObstacle(provider, 'small') is None
+    addReady(world, provider)
+    assert 'tenant tenant has 1 instances' in str(
+        world.planner.getObstacle(provider, 'other'))
 
 
 def test_static_machines_count():
@@ -103,11 +164,66 @@ def test_large_request_gets_the_share_of_its_tenant_before_younger_ones():
     assert world.plan(large)
 
 
-def test_slot_counts_as_its_part_of_the_machine():
-    world = makeWorld(
-        Provider('a', Label('small', {'cores': 8}, slots=4)), cores=4)
+def makeSlotWorld(cores):
+    """:return: a World with machines of 8 cores and 4 slots, for the tenant
+        and for others."""
+    label = Label('small', {'cores': 8}, slots=4)
+    return makeWorld(*(Provider('a', label, tenant=tenant)
+                       for tenant in ('tenant', 'free', 'other')), cores=cores)
+
+
+def test_machine_with_slots_counts_as_a_whole_for_its_only_tenant():
+    world = makeSlotWorld(8)
+    world.fill(4)
+    _, wait = world.request('small')
+    assert 'tenant tenant has 8 cores, 8 in use, 8 needed' in wait.reason
+    _, decision = makeSlotWorld(7).request('small')
+    assert isinstance(decision, Impossible)
+
+
+def getUsed(world):
+    account = getTenantAccount('tenant')
+    return world.planner.capacity.used[account, 'cores']
+
+
+def test_tenants_share_a_machine_by_the_slots_that_they_use():
+    world = makeSlotWorld(16)
+    world.fill(1)
+    assert getUsed(world) == 8
+    first, = world.fill(1, tenant='free')
+    assert getUsed(world) == pytest.approx(4)
+    second, = world.fill(1, tenant='other')
+    assert getUsed(world) == pytest.approx(8 / 3)
+    world.fill(1)
+    assert getUsed(world) == pytest.approx(4)
+    # A slot that is free again is at the expense of those that stay.
+    for number, request in enumerate((first, second)):
+        node, = world.getNodes(request)
+        assign(node, None)
+        world.planner.updateNode(node)
+        world.planner.forget(request.uuid)
+        assert getUsed(world) == pytest.approx((16 / 3, 8)[number])
+
+
+def test_slot_of_a_shared_machine_costs_what_it_adds():
+    world = makeSlotWorld(8)
+    world.fill(2, tenant='free')
+    # A third of a machine, and then a half.
     world.fill(2)
+    assert getUsed(world) == pytest.approx(4)
+    # A new machine would be too much.
     assert isinstance(world.request('small')[1], Wait)
+
+
+def test_commands_share_out_machines_as_the_planner_does():
+    world = makeSlotWorld(80)
+    world.fill(3)
+    world.fill(3, tenant='free')
+    addReady(world, world.providers[0])
+    used = nodeusage.sumUpTenants(list(map(
+        nodeusage.toRecord, world.nodes.values())))
+    assert used['tenant']['cores'] == pytest.approx(getUsed(world))
+    assert sum(each['cores'] for each in used.values()) == 24
 
 
 def test_nothing_is_left_of_requests_that_have_ended():

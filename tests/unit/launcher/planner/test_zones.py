@@ -6,7 +6,6 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.planning import Label, Provider, StaticProvider, World
-from zuul_nodes.launcher.planner.pauses import Subject
 from zuul_nodes.launcher.planner.planner import Grant, Wait
 from zuul_nodes.launcher.planner.readynodes import ORDER
 
@@ -160,7 +159,7 @@ def test_nobody_waits_for_a_zone(how):
     for zone in 'xy':
         world.addNode(provider, 'big', az=zone)
     if how == 'paused':
-        world.planner.pause(Subject('a'), float('inf'), 'of a test')
+        world.planner.pause(world.getSubject('a'), float('inf'), 'of a test')
     assert sorted(getZones(world.request('big', 'big')[1])) == ['x', 'y']
     assert isinstance(world.request('big')[1], Wait)
 

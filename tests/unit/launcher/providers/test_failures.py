@@ -19,7 +19,7 @@ from tests.fixtures.racks import (
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes import requestnotes
 from zuul_nodes.drivers import CapacityError, PermanentError
-from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.providers import getSubject, getSubjectOf
 from zuul_nodes.launcher.providers.failures import Failure, classify, describe
 
 State = ProviderNode.State
@@ -140,7 +140,7 @@ def test_request_waits_while_provider_has_no_quota(steps, racks, log):
         steps.runUntil(lambda: not steps.nodes())
         assert not any(request.nodes)
         # The end of the pause.
-        steps.planner.resume(Subject(steps.getProvider('one').canonical_name))
+        steps.planner.resume(getSubject(steps.getProvider('one')))
         steps.runUntil(lambda: not waits())
     assert steps.servedBy(request) == ['one']
     # An attempt was not used up, though there is but one.
@@ -169,7 +169,7 @@ def test_label_without_capacity_leaves_others_alone(steps, racks):
     assert racks.created.count('one') == 2
     racks.errors.clear()
     steps.planner.resume(
-        Subject(steps.getProvider('one').canonical_name, 'big'))
+        getSubject(steps.getProvider('one'), 'big'))
     assert steps.servedBy(waiting) == ['one']
     steps.endAll(racks)
 
@@ -183,16 +183,16 @@ def test_provider_is_paused_if_a_second_label_makes_its_cloud_fail(
     steps.setLayout(cloud('one'))
     error = ConnectionError('reset')
     racks.errors['one' if others_fail else ('one', 'big')] = error
-    name = steps.getProvider('one').canonical_name
+    one = steps.getProvider('one')
     steps.addRequest('big')
-    steps.runUntil(lambda: steps.planner.getPause(Subject(name, 'big')))
-    assert not steps.planner.getPause(Subject(name))
+    steps.runUntil(lambda: steps.planner.getPause(getSubject(one, 'big')))
+    assert not steps.planner.getPause(getSubject(one))
     request = steps.addRequest('other')
     if others_fail:
-        steps.runUntil(lambda: steps.planner.getPause(Subject(name)))
+        steps.runUntil(lambda: steps.planner.getPause(getSubject(one)))
     else:
         assert steps.servedBy(request) == ['one']
-        assert not steps.planner.getPause(Subject(name, 'other'))
+        assert not steps.planner.getPause(getSubject(one, 'other'))
 
 
 @pytest.mark.settings(
@@ -223,16 +223,18 @@ def test_deleted_node_ends_pause_for_want_of_quota(steps, racks):
 def test_pause_that_ended_early_does_not_end_the_next(steps, racks):
     """The end of the first pause comes while the second goes on."""
     steps.setLayout(cloud('one'))
-    name = steps.getProvider('one').canonical_name
-    steps.supply.noteFailure(name, 'big', Failure.QUOTA, 'full')
-    steps.planner.resume(Subject(name))
+    one = steps.getProvider('one')
+    steps.supply.noteFailure(
+        getSubject(one, 'big'), Failure.QUOTA, 'full')
+    steps.planner.resume(getSubject(one))
     steps.supply.backoff.longest = 0.2
-    steps.supply.noteFailure(name, 'big', Failure.QUOTA, 'full')
-    steps.runUntil(lambda: not steps.planner.getPause(Subject(name)))
+    steps.supply.noteFailure(
+        getSubject(one, 'big'), Failure.QUOTA, 'full')
+    steps.runUntil(lambda: not steps.planner.getPause(getSubject(one)))
     ends = []
     steps.planner.resume = ends.append
     steps.runUntil(lambda: ends)
-    assert ends == [Subject(name)]
+    assert ends == [getSubject(one)]
 
 
 @pytest.mark.settings(
@@ -334,7 +336,9 @@ def test_min_ready_pauses_once_for_a_machine_with_slots(
     host, = (node for node in steps.nodes() if node.subnodes)
     for node_id in (host.uuid, *host.subnodes):
         steps.record_events.noteRecord('node', node_id, None)
-    assert paused == [host]
+    assert paused == [
+        getSubject(steps.getProvider('one'), 'big')] == [
+            getSubjectOf(steps.scope.identify(host))]
 
 
 @pytest.mark.settings(
@@ -502,7 +506,7 @@ def test_ready_node_of_waiting_nodeset_serves_another_request(steps, racks):
     assert steps.servedBy(another) == ['one']
     assert another.nodes == [node.uuid]
     assert request.state == request.State.REQUESTED
-    steps.planner.resume(Subject(steps.getProvider('one').canonical_name))
+    steps.planner.resume(getSubject(steps.getProvider('one')))
     assert steps.servedBy(request) == ['one', 'one']
     steps.endAll(racks)
 
@@ -613,7 +617,7 @@ def test_hanging_driver_fails_its_launches_only(impatient, steps, racks, log):
     racks.end()
     racks.hanging.clear()
     steps.planner.resume(
-        Subject(steps.getProvider('one').canonical_name, 'big'))
+        getSubject(steps.getProvider('one'), 'big'))
     for request in requests:
         assert steps.servedBy(request) == ['one']
         assert request.nodes[0] in racks.instances

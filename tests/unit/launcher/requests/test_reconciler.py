@@ -19,7 +19,7 @@ from tests.fixtures.racks import (
 )
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import requestnotes
-from zuul_nodes.launcher.planner.pauses import Subject
+from zuul_nodes.launcher.providers import getSubject
 from zuul_nodes.launcher.zookeeper import Conflict
 from zuul_nodes.launcher.zookeeper.transaction import Transaction
 
@@ -116,7 +116,7 @@ def test_labels_have_times_of_their_own(steps, racks, labels, age, is_over):
     steps.setLayout(text)
     for name in ('one', 'two'):
         steps.planner.pause(
-            Subject(steps.getProvider(name).canonical_name), math.inf, 'full')
+            getSubject(steps.getProvider(name)), math.inf, 'full')
     request = steps.addRequest(*labels, request_time=time.time() - age)
     if is_over:
         steps.runUntil(lambda: isDone(request))
@@ -150,7 +150,8 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     steps.runUntil(lambda: steps.planner.length() == 2)
     steps.runUntil(lambda: f'Request {first.uuid} waits: ' in caplog.text)
     name = steps.getProvider('one').canonical_name
-    steps.planner.pause(Subject(name), float('inf'), 'being repaired')
+    subject = getSubject(steps.getProvider('one'))
+    steps.planner.pause(subject, float('inf'), 'being repaired')
     steps.planner.limitsChanged([name])
     reason = (f'Request {first.uuid} waits: No provider has capacity for 1 '
               'big now. one: is paused: being repaired')
@@ -161,7 +162,7 @@ def test_new_reason_is_logged_for_the_first_requests_only(
     assert (f'Request {second.uuid} waits: 1 requests with the same needs are '
             f'ahead, the first is {first.uuid}') in caplog.text
     assert f'Request {second.uuid} waits: No provider' not in caplog.text
-    steps.planner.resume(Subject(name))
+    steps.planner.resume(subject)
     for request in (running, first, second):
         serve(steps, request)
         finish(steps, request)
