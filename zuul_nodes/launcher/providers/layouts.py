@@ -215,8 +215,11 @@ class Layouts:
     def _getProviders(self, context, tenant_name, unreadable):
         """
         :param dict unreadable: receives the providers that cannot be read.
-        :return: yields the providers that can.
+        :return: yields the providers that can.  One with the same record as
+            before is the same object, so that what the launcher knows of it
+            stays valid.
         """
+        former = self.scope.by_tenant.get(tenant_name, {})
         for name in providerrecords.getNames(
                 self.zk_client.client, tenant_name):
             path = providerrecords.getPath(tenant_name, name)
@@ -241,4 +244,13 @@ class Layouts:
                 unreadable[name] = examine(
                     context, path, name, self.connections, error)
             else:
-                yield provider
+                yield _choose(former.get(name), provider)
+
+
+def _choose(former, provider):
+    """:return: the former object of a provider, or None, if it is equal to the
+        new one; otherwise the new one."""
+    is_same = former is not None and (
+        former.connection is provider.connection
+        and former.config == provider.config)
+    return former if is_same else provider

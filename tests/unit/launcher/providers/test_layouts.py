@@ -1,6 +1,7 @@
 """When the layouts of all tenants count as read."""
 
 import json
+import threading
 import types
 
 from kazoo.exceptions import ConnectionLoss
@@ -9,8 +10,9 @@ from zuul.model import NodesetRequest, ProviderNode
 from zuul.zk.locks import tenant_write_lock
 
 from tests.fixtures.backoffs import noteBackoffs
-from tests.fixtures.launcher import makeProviders
+from tests.fixtures.launcher import TIMEOUT, makeProviders
 from tests.fixtures.racks import cloud, isDone
+from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
 from tests.fixtures.staticlayouts import oneStaticNode, readyNode
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.providers.layouts import Layouts
@@ -290,3 +292,36 @@ def test_requests_that_waited_for_their_layout_are_served_by_age(
     assert younger.state == RequestState.REQUESTED
     take(steps, older)
     assert older.state == RequestState.ACCEPTED
+
+
+def test_provider_with_the_same_record_stays_what_it_is(steps):
+    steps.setLayout(cloud('one', 'two'))
+    one, two = (steps.getProvider(name) for name in ('one', 'two'))
+    steps.setLayout(cloud('one', 'two', launch_attempts=2).replace(
+        'launch-attempts: 2', '', 1))
+    assert steps.getProvider('one') is one
+    assert steps.getProvider('two') is not two
+    assert steps.getProvider('two').launch_attempts == 2
+
+
+def test_new_layout_with_the_same_providers_costs_launches_nothing(
+        steps, racks, monkeypatch):
+    """Though the cloud does not answer any more what it has been asked."""
+    steps.setLayout(cloud('one'))
+    asked, answered = [], threading.Event()
+
+    def refresh(endpoint, update):
+        asked.append(endpoint)
+        assert answered.wait(TIMEOUT)
+    monkeypatch.setattr(ShelfEndpoint, 'refreshQuotaLimits', refresh)
+    try:
+        steps.readLayout(cloud('one'))
+        steps.serveNew('big')
+        # A layout that is another one has to be asked about.
+        steps.readLayout(cloud('one', resource_limits='{instances: 5}'))
+        request = steps.addRequest('big')
+        steps.runUntil(lambda: asked)
+        assert not isDone(request)
+    finally:
+        answered.set()
+    steps.serve(request)
