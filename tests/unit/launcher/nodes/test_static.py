@@ -14,7 +14,7 @@ from tests.fixtures.staticlayouts import (
 )
 from zuul_nodes.drivers.static.node import StaticNodeConfig
 from zuul_nodes.launcher.nodes import static
-from zuul_nodes.launcher.providers.scope import isCurrent
+from zuul_nodes.launcher.providers.identity import isCurrent
 
 State = ProviderNode.State
 
