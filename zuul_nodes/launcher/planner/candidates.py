@@ -40,6 +40,13 @@ from zuul_nodes.launcher.providers import (
 )
 
 
+def getExecutorZone(provider: BaseProvider, want: Want) -> str | None:
+    """:return: the executor zone of the nodes that a provider has for a want;
+        None for any."""
+    zone: str | None = provider.labels[want.label_name].executor_zone
+    return zone
+
+
 class Candidates:
     """
     :param needs: of one request, or of all that have the same.
@@ -68,6 +75,11 @@ class Candidates:
         # Where there is the least choice, it is made first.
         self.candidates = dict(sorted(
             candidates.items(), key=lambda item: len(item[1])))
+        # A job runs in one executor zone, with all of its nodes.
+        self.executor_zones = dict.fromkeys(
+            getExecutorZone(provider, want) for want, able
+            in self.candidates.items() for provider in able) if (
+                len(needs.wants) > 1) else {}
         self.names = {
             provider.canonical_name
             for each in candidates.values() for provider in each}
@@ -307,9 +319,12 @@ class Candidates:
         if self.ways:
             # No launcher handles a provider that could serve all.
             providers = list(filter(self.ever.isHandled, providers))
-        return findMix(Draft(self.needs, self.ever), {
-            want: [provider for provider in providers
-                   if provider in able[want]] for want in order})
+        for candidates in self._split({
+                want: [provider for provider in providers
+                       if provider in able[want]] for want in order}):
+            if mix := findMix(Draft(self.needs, self.ever), candidates):
+                return mix
+        return None
 
     def _getAble(self) -> dict[Want, set[BaseProvider]]:
         """:return: for each want, a set of the providers that can ever
@@ -339,12 +354,28 @@ class Candidates:
               blockers: dict[str, Blocker] | None = None,
               candidates: Mapping[Want, Container[BaseProvider]] | None = None
               ) -> Draft | None:
-        draft = Draft(self.needs, view)
-        if draft.fill(candidates or self.candidates, providers):
-            return draft
-        if blockers is not None:
-            blockers.update(draft.blockers)
+        candidates = candidates or self.candidates
+        for wanted in self._split(candidates):
+            draft = Draft(self.needs, view)
+            if draft.fill(wanted, providers):
+                return draft
+            if blockers is not None:
+                blockers.update(draft.blockers)
         return None
+
+    def _split(
+            self, candidates: Mapping[Want, Container[BaseProvider]]
+    ) -> Iterator[Mapping[Want, Container[BaseProvider]]]:
+        """:return: yields the candidates that can serve a nodeset together:
+            those of each executor zone."""
+        if len(self.executor_zones) < 2 or len(candidates) < 2:
+            yield candidates
+            return
+        for zone in self.executor_zones:
+            yield {want: [
+                provider for provider in self.candidates[want]
+                if provider in able and getExecutorZone(provider, want) == zone
+            ] for want, able in candidates.items()}
 
     def _getRefusal(self, want: Want,
                     provider: BaseProvider) -> Obstacle | None:
