@@ -99,9 +99,9 @@ class Keystone(Service):
         return [{
             'id': service.type, 'type': service.type, 'name': service.type,
             'endpoints': [{
-                'id': newID(), 'interface': 'public',
-                'url': next(each.url for each in cloud.services
-                            if each.type == service.type),
-                'region': name, 'region_id': name,
-            } for name, cloud in self.regions.items()],
+                'id': newID(), 'interface': interface,
+                'url': each.url, 'region': name, 'region_id': name,
+            } for name, cloud in self.regions.items()
+                for each in cloud.services if each.type == service.type
+                for interface in ('internal', 'public')],
         } for service in self.cloud.services]

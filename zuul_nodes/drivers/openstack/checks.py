@@ -148,17 +148,17 @@ class Questions:
         self._lookups.client.authorize()
 
     def askRegion(self):
-        client = self._lookups.client
+        client, region = self._lookups.client, self.provider.region
+        # As the client finds the service, also by other settings of
+        # clouds.yaml.
+        if client.config.get_session_endpoint('compute'):
+            return None
         catalog = client.session.auth.get_access(
             client.session).service_catalog
-        regions = {endpoint.get('region_id') or endpoint.get('region')
-                   for endpoints in catalog.get_endpoints(
-                       service_type=['compute']).values()
-                   for endpoint in endpoints}
-        if self.provider.region not in regions:
-            return (f'There is no compute service in the region '
-                    f'"{self.provider.region}". '
-                    f'{suggest(self.provider.region, regions - {None})}')
+        regions = {each.region_name for each in catalog.get_endpoint_data_list(
+            'compute', client.config.get_interface('compute'))}
+        return (f'There is no compute service in the region "{region}". '
+                f'{suggest(region, regions - {None})}')
 
     def askList(self, service, path):
         check(getattr(self._lookups.client, service).get(

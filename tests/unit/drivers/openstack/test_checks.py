@@ -1,10 +1,14 @@
 """What a cloud is asked about a configuration."""
 
+import io
 import re
 
 import pytest
 
+from tests.emulators.openstack import OpenStack
+from tests.fixtures.ending import endWith
 from tests.unit.drivers.openstack.nodesites import change
+from zuul_nodes.cmd.check.asking import ask as askAll
 
 
 def ask(nodes):
@@ -22,6 +26,68 @@ def test_nothing_is_wrong(nodes, cloud):
         'cloud', 'permission', 'image', 'flavor', 'network',
         'security group', 'key', 'zone', 'volume type', 'server group',
         'metadata', 'disk', 'quota'}
+
+
+@pytest.fixture
+def askRegion(makeNodes, cloud, clouds_yaml):
+    """:return: a function that asks about a region, and gives what is wrong
+        with it."""
+    def run(region, **settings):
+        # By default, openstacksdk refuses all but the one region.
+        cloud.writeConfig(
+            clouds_yaml, regions=['RegionOne', 'RegionTwo'], **settings)
+        nodes = makeNodes(change(
+            '    connection: openstack\n',
+            f'    connection: openstack\n    region: {region}\n'))
+        check, = [check for check in nodes.provider.getChecks()
+                  if check.subject == 'region']
+        assert check.access
+        return check.ask()
+    return run
+
+
+@pytest.fixture
+def otherCloud(request):
+    return endWith(request, OpenStack())
+
+
+def test_region(askRegion, cloud, otherCloud):
+    assert askRegion('RegionOne') == ''
+    cloud.keystone.addRegion('RegionTwo', otherCloud)
+    assert askRegion('RegionTwo') == ''
+
+
+def test_region_without_servers(askRegion, cloud, otherCloud):
+    missing = ('There is no compute service in the region "RegionTwo". Did '
+               'you mean "RegionOne"?')
+    assert askRegion('RegionTwo') == missing
+    otherCloud.services = [otherCloud.glance]
+    cloud.keystone.addRegion('RegionTwo', otherCloud)
+    assert askRegion('RegionTwo') == missing
+
+
+def test_region_that_other_settings_give_a_service(askRegion, cloud):
+    assert askRegion(
+        'RegionTwo', compute_endpoint_override=cloud.nova.url) == ''
+    assert askRegion('RegionTwo', compute_region_name='RegionOne') == ''
+
+
+def test_region_whose_services_are_not_for_users(askRegion):
+    assert askRegion('RegionOne', compute_interface='admin') == (
+        'There is no compute service in the region "RegionOne". There are '
+        'none.')
+
+
+def test_all_else_is_asked_of_a_region(makeNodes, cloud):
+    nodes = makeNodes(change(
+        '    connection: openstack\n',
+        '    connection: openstack\n    region: RegionOne\n'))
+    report = askAll([nodes.provider], 60, io.StringIO())
+    assert not report.errors
+    assert not report.left_out
+    assert [each.what for each in report.results if each.problem] == []
+    assert [each.what for each in report.results[:3]] == [
+        'cloud', 'region', 'permission']
 
 
 def test_each_name_is_asked_once(nodes):
@@ -62,6 +128,21 @@ def test_sizes(makeNodes, cloud):
     wrong = ask(makeNodes())
     assert list(wrong) == [('disk', 'debian')]
     assert '30 GB' in wrong['disk', 'debian']
+
+
+def test_memory(makeNodes, cloud):
+    cloud.glance.images['new']['min_ram'] = 4000
+    assert 'needs 4000 MiB of RAM, but the flavor "m1.small" has 2048' in (
+        ask(makeNodes())['disk', 'debian'])
+
+
+def test_image_that_is_not_active(makeNodes):
+    nodes = makeNodes(change(
+        'image-name: debian-12\n        image-filters: {visibility: public}',
+        'image-id: newest'))
+    assert ask(nodes)['image', 'newest'] == (
+        'The image "debian-12" (newest) has the status "queued". Use an '
+        'active image')
 
 
 def test_quota(nodes, cloud):
