@@ -57,7 +57,13 @@ from zuul.lib.voluputil import Nullable, Optional, Required
 
 from zuul_nodes.drivers.api import addresses, bounds
 from zuul_nodes.drivers.api.adapter import Adapter
-from zuul_nodes.drivers.api.check import Check, Found, getUser, getViews
+from zuul_nodes.drivers.api.check import (
+    Check,
+    Found,
+    getUser,
+    getViews,
+    makeForLabels,
+)
 from zuul_nodes.drivers.api.configuration import (
     Attributes,
     ConfigObject,
@@ -155,6 +161,7 @@ __all__ = [
     'getUser',
     'getViews',
     'getZones',
+    'makeForLabels',
     'mayBeReady',
     'refreshNeeds',
     'reportGone',

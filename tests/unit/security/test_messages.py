@@ -242,5 +242,6 @@ def test_the_log_of_a_job_that_checks_does_not_have_it(capsys, full):
         assert '/etc/zuul/clouds.yaml' in result.problem
         assert 'gAAAAAB' not in result.problem
     else:
-        assert result.problem.startswith('RuntimeError: Forbidden at [')
+        assert result.problem.startswith(
+            'Not answered: RuntimeError: Forbidden at [')
         assert not any(each in result.problem for each in HIDDEN)

@@ -78,17 +78,16 @@ def ask(providers, timeout, stream, full=False):
     for provider in providers:
         try:
             key = provider.getEndpoint().canonical_name
-            checks = list(getChecks(provider, stream))
+            endpoint = endpoints.setdefault(
+                key, Endpoint(provider.connection, stream))
+            for check in getChecks(provider, stream):
+                endpoint.addCheck(check, provider.name)
         except Exception as error:
+            # The questions before the error are asked.
             report.errors[provider.name] = (
                 f'the provider "{provider.name}" cannot be checked: '
                 + show(_hide(f'{type(error).__name__}: {error}',
                              _getSecrets(provider.connection))))
-            continue
-        endpoint = endpoints.setdefault(
-            key, Endpoint(provider.connection, stream))
-        for check in checks:
-            endpoint.addCheck(check, provider.name)
     for endpoint in endpoints.values():
         endpoint.announce()
     # In threads, so that a cloud without an answer does not delay the others.
@@ -128,6 +127,8 @@ class Question:
     :ivar Check check: the first of the checks with this question.
     :ivar dict providers, objects: their names as keys, in order.
     :ivar str problem, found: as of a :class:`Result`.
+    :ivar bool has_failed: whether the check failed rather than the cloud, so
+        that nothing is known about the cloud.
     """
 
     check: object
@@ -135,14 +136,32 @@ class Question:
     objects: dict = dataclasses.field(default_factory=dict)
     problem: str = ''
     found: str = ''
+    has_failed: bool = False
 
     def takeAnswer(self, answer):
-        """:param answer: of ``ask`` of the check."""
-        from zuul_nodes.drivers import Found
+        """:param answer: that ``ask`` of the check returned, or the exception
+            that it raised."""
+        from zuul_nodes.drivers import DriverError, Found
         if isinstance(answer, Found):
-            self.found = answer.name
+            self.found = str(answer.name)
+        elif isinstance(answer, str | DriverError | None):
+            self.problem = str(answer or '')
+        elif isinstance(answer, BaseException):
+            self.problem = f'{type(answer).__name__}: {answer}'
+            self.has_failed = _isMistake(answer)
         else:
-            self.problem = answer or ''
+            self.problem = f'the answer is no text: {answer!r}'
+            self.has_failed = True
+        if self.has_failed:
+            self.problem = f'Not answered: {self.problem}'
+
+
+def _isMistake(error):
+    """:return: whether an exception is a mistake of a program, which has a
+        class of Python itself.  Libraries have classes of their own for the
+        answers of clouds; those of the network are subclasses of OSError."""
+    return (type(error).__module__ == 'builtins'
+            and not isinstance(error, OSError))
 
 
 class Endpoint:
@@ -174,6 +193,8 @@ class Endpoint:
 
     def announce(self):
         names = list(self.providers)
+        if not names:
+            return
         what = ('the provider ' if len(names) == 1 else 'the providers ')
         self._say(f'Asking {count(len(self._questions), "question")} about '
                   f'{what}{", ".join(names)} ...')
@@ -188,7 +209,8 @@ class Endpoint:
             for each, answer in zip(step, answers, strict=True):
                 each.takeAnswer(answer)
             self.asked += step
-            if step is not steps[-1] and step[0].problem:
+            if (step is not steps[-1] and step[0].problem
+                    and not step[0].has_failed):
                 self.left_out = len(questions) - len(self.asked)
                 self._say(
                     f'The connection {self.connection.connection_name} gives '
@@ -229,17 +251,15 @@ def askAll(questions, timeout):
     :param questions: functions that return a problem, what they have found,
         or nothing.
     :param float timeout: seconds per question.
-    :return: a list of the answers in the order of the questions; an exception
-        and no answer are problems.
+    :return: a list in the order of the questions: of each the answer or its
+        exception, or that there is no answer in time, which is a problem.
     """
     def askOne(question):
         call = begin('question', question)
         if not wait([call], timeout).done:
             return f'No answer within {timeout:g} s'
-        try:
-            return call.result()
-        except Exception as error:
-            return f'{type(error).__name__}: {error}'
+        # A library may even try to end the process.
+        return call.exception() or call.result()
     with ThreadPoolExecutor(AT_A_TIME) as executor:
         return list(executor.map(askOne, questions))
 

@@ -1,7 +1,9 @@
 """Checks of a configuration against the cloud, before it is used."""
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 import dataclasses
+import functools
+from typing import Never
 
 from zuul.provider import BaseProvider, BaseProviderLabel
 
@@ -35,12 +37,15 @@ class Check:
         as ``label debian``.
     :ivar ask: asks the cloud.  Returns a sentence with the problem and its
         solution, an empty string, or :class:`Found`.  An exception is a
-        problem as well.
+        problem as well: a :class:`DriverError`, an ``OSError`` and those of
+        a library as an answer of the cloud, and those of Python as a mistake
+        in the check.
     :ivar question: other values that the answer depends on.  An endpoint is
         asked once for checks with equal subject, name and question, however
         many labels and providers name the object.
     :ivar access: whether the check tests the credentials.  If it finds a
-        problem, the other checks of the endpoint are skipped.
+        problem, the other checks of the endpoint are skipped; they are not
+        skipped for a mistake in this check.
     """
 
     subject: str
@@ -64,6 +69,30 @@ def getViews(
         for zone in getZones(label) or ['']:
             view = forNode(provider, name, zone)
             yield view, view.labels[name]
+
+
+def makeForLabels(
+        provider: BaseProvider,
+        make: Callable[[BaseProvider, BaseProviderLabel], Iterable[Check]]
+) -> Iterator[Check]:
+    """Create the checks of each label.
+
+    :param provider: of any driver.
+    :param make: called with each variant of the provider and its label, as
+        :func:`getViews` returns them; returns the checks of the label.
+    :return: yields the checks.  If they cannot be created for a label, one
+        that fails with the reason, so that the others are asked.
+    """
+    for view, label in getViews(provider):
+        try:
+            yield from make(view, label)
+        except Exception as error:
+            yield Check('label', label.name, f'provider {provider.name}',
+                        functools.partial(_fail, error))
+
+
+def _fail(error: Exception) -> Never:
+    raise error
 
 
 def getUser(label: BaseProviderLabel, kind: str) -> str:

@@ -11,8 +11,8 @@ from zuul_nodes.drivers import (
     DriverError,
     Found,
     getUser,
-    getViews,
     getZones,
+    makeForLabels,
 )
 from zuul_nodes.drivers.aws import errors, images, places
 from zuul_nodes.suggestions import suggest
@@ -42,7 +42,7 @@ def makeChecks(provider):
     :param AwsProvider provider: whose endpoint need not have been started.
     :return: yields a Check for each object that its configuration names.
     """
-    provider.endpoint.start()
+    provider.endpoint.startForChecks()
     questions = Questions(provider, provider.endpoint)
     user = f'provider {provider.name}'
     yield _make('region', provider.region, user, questions.askRegion,
@@ -53,8 +53,9 @@ def makeChecks(provider):
     if provider.object_storage:
         bucket = provider.object_storage['bucket_name']
         yield _make('bucket', bucket, user, questions.askBucket, bucket)
-    for view, label in getViews(provider):
-        yield from _makeForLabel(Questions(view, view.endpoint), label)
+    yield from makeForLabels(
+        provider, lambda view, label: _makeForLabel(
+            Questions(view, view.endpoint), label))
 
 
 def _make(subject, name, user, ask, *args, **kwargs):

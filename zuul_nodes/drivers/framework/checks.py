@@ -5,7 +5,9 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
-from zuul_nodes.drivers.api.check import Check, Found, getViews
+from zuul.provider import BaseProviderLabel
+
+from zuul_nodes.drivers.api.check import Check, Found, makeForLabels
 from zuul_nodes.drivers.api.labels import getZones
 from zuul_nodes.drivers.api.model import Ability, InstanceSpec
 from zuul_nodes.drivers.framework.endpoint import EndpointWithAdapter
@@ -24,7 +26,7 @@ def makeChecks(provider: 'ProviderWithAdapter') -> Iterator[Check]:
     endpoint = provider.getEndpoint()
 
     def call(name: str, *args: Any) -> Any:
-        endpoint.start()
+        endpoint.startForChecks()
         return endpoint.calls.call(name, *args)
 
     def callOnce(name: str) -> Any:
@@ -33,7 +35,9 @@ def makeChecks(provider: 'ProviderWithAdapter') -> Iterator[Check]:
     yield Check('permission', 'list instances',
                 f'connection {provider.connection_name}',
                 functools.partial(call, 'checkAccess'), access=True)
-    for view, label in getViews(provider):
+
+    def makeForLabel(view: 'ProviderWithAdapter',
+                     label: BaseProviderLabel) -> Iterator[Check]:
         spec = view.makeSpec(label)
         zones = getZones(label)
         user = f'label {label.name}'
@@ -47,9 +51,11 @@ def makeChecks(provider: 'ProviderWithAdapter') -> Iterator[Check]:
             yield dataclasses.replace(check, ask=functools.partial(
                 _startAndAsk, endpoint, check))
 
+    yield from makeForLabels(provider, makeForLabel)
+
 
 def _startAndAsk(endpoint: EndpointWithAdapter, check: Check) -> str | Found:
-    endpoint.start()
+    endpoint.startForChecks()
     return check.ask()
 
 

@@ -9,6 +9,7 @@ from zuul.provider import BaseProvider, BaseProviderEndpoint
 from zuul.zk import ZooKeeperClient
 
 from zuul_nodes.drivers.api.adapter import Adapter
+from zuul_nodes.drivers.api.errors import DriverError
 from zuul_nodes.drivers.api.model import (
     MAKING_IMAGES,
     Ability,
@@ -56,6 +57,19 @@ class EndpointWithAdapter(Endpoint):
         :return: a list that all nodes of the endpoint share.
         """
         return Listing(self.calls, self.adapter.list_interval, name)
+
+    def startForChecks(self) -> None:
+        """Start the endpoint for ``zuul-nodes check``.
+
+        :raises DriverError: it cannot be started, so the cloud cannot be
+            asked anything.
+        """
+        try:
+            self.start()
+        except DriverError:
+            raise
+        except Exception as error:
+            raise DriverError(f'{type(error).__name__}: {error}') from error
 
     def getInstanceId(self, node: ProviderNode) -> str | None:
         """

@@ -2,7 +2,7 @@
 
 import functools
 
-from zuul_nodes.drivers import Check
+from zuul_nodes.drivers import Check, makeForLabels
 from zuul_nodes.drivers.kubernetes import quota
 from zuul_nodes.drivers.kubernetes.access import PULL_SECRETS
 from zuul_nodes.drivers.kubernetes.errors import (
@@ -54,13 +54,16 @@ class Checks:
             'cluster', config.context or 'the current context',
             f'connection {config.connection_name}', self._askCluster,
             access=True)
-        for label in self.provider.labels.values():
-            user = f'label {label.name}'
-            for subject, name, ask, *args in self._find(label):
-                yield Check(subject, name, user,
-                            functools.partial(ask, *args), tuple(args))
-            yield Check('quota', label.name, user, functools.partial(
-                self._askQuota, label), self.provider.canonical_name)
+        yield from makeForLabels(
+            self.provider, lambda _, label: self._makeForLabel(label))
+
+    def _makeForLabel(self, label):
+        user = f'label {label.name}'
+        for subject, name, ask, *args in self._find(label):
+            yield Check(subject, name, user,
+                        functools.partial(ask, *args), tuple(args))
+        yield Check('quota', label.name, user, functools.partial(
+            self._askQuota, label), self.provider.canonical_name)
 
     def _find(self, label):
         """:return: yields subject, name, method and its arguments."""
@@ -107,7 +110,7 @@ class Checks:
             FOR_PODS if label.kind == 'pod' else ())
 
     def _call(self, name, *args):
-        self.endpoint.start()
+        self.endpoint.startForChecks()
         return self.endpoint.calls.call(name, *args)
 
     # Each of the following methods returns a sentence with the problem, or an

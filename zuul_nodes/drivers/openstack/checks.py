@@ -11,8 +11,8 @@ from zuul_nodes.drivers import (
     PermanentError,
     getNodeTags,
     getUser,
-    getViews,
     getZones,
+    makeForLabels,
 )
 from zuul_nodes.drivers.openstack.cloud.errors import Translation, check
 from zuul_nodes.drivers.openstack.cloud.flavors import (
@@ -47,8 +47,9 @@ def makeChecks(provider):
     for name, (service, path) in LISTS.items():
         yield questions.make('permission', f'list {name}', user,
                              questions.askList, service, path)
-    for view, label in getViews(provider):
-        yield from _makeChecksOfLabel(Questions(view), label)
+    yield from makeForLabels(
+        provider, lambda view, label: _makeChecksOfLabel(
+            Questions(view), label))
 
 
 def _makeChecksOfLabel(questions, label):
@@ -80,8 +81,8 @@ class Questions:
     def make(self, subject, name, user, ask, *args, question=None,
              access=False):
         def askTranslated():
-            self.endpoint.start()
             try:
+                self.endpoint.startForChecks()
                 with Translation():
                     answer = ask(*args)
                     return '' if answer is None else answer

@@ -10,13 +10,14 @@ import types
 
 import jinja2
 import pytest
+import requests
 import yaml
 
 from tests.fixtures.checkruns import NODES
 from zuul_nodes.cmd.check import asking
 from zuul_nodes.cmd.check import command as check
 from zuul_nodes.cmd.check.asking import ask, askAll
-from zuul_nodes.drivers import Check
+from zuul_nodes.drivers import Check, Found, PermanentError
 from zuul_nodes.exceptions import UserError
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / 'doc/source/examples'
@@ -299,15 +300,22 @@ def test_arguments_that_say_nothing_to_check(arguments, message):
 def test_a_question_without_answer_delays_no_other():
     never = threading.Event()
 
+    error = OSError('no')
+
     def fail():
-        raise OSError('no')
+        raise error
     assert askAll([never.wait, lambda: '', fail], 0.1) == [
-        'No answer within 0.1 s', '', 'OSError: no']
+        'No answer within 0.1 s', '', error]
     never.set()
 
 
 def makeProvider(said, **options):
     """:return: one that has a single question."""
+    return makeProviderOf([Check('key', 'key', 'label', lambda: said)],
+                          **options)
+
+
+def makeProviderOf(checks, **options):
     return types.SimpleNamespace(
         name='cloud',
         driver=types.SimpleNamespace(name='other'),
@@ -316,7 +324,7 @@ def makeProvider(said, **options):
         getEndpoint=lambda: types.SimpleNamespace(
             canonical_name='cloud/', start=lambda: None,
             listInstances=lambda: 1 / 0),
-        getChecks=lambda: [Check('key', 'key', 'label', lambda: said)])
+        getChecks=lambda: checks)
 
 
 def askOne(provider):
@@ -334,11 +342,114 @@ def test_secrets_are_not_shown():
     assert said == 'no *** and *** by zuul at [path] of AKIA, a'
 
 
+def fail(error):
+    raise error
+
+
+def askWithAccess(ask):
+    """Ask about access in this way, and then something else.
+
+    :return: name -> problem of each question, and how many were left out.
+    """
+    report = asking.ask([makeProviderOf([
+        Check('cloud', 'cloud', 'connection', ask, access=True),
+        Check('region', 'one', 'provider', lambda: '', access=True),
+        Check('key', 'zuul', 'label', lambda: 'none')])], 10, io.StringIO())
+    assert not report.errors
+    return ({each.name: each.problem for each in report.results},
+            report.left_out)
+
+
+class LibraryError(Exception):
+    """What the library of a cloud says of an answer."""
+
+
+@pytest.mark.parametrize(('ask', 'said'), [
+    (lambda: [].replace('', ''), (
+        "AttributeError: 'list' object has no attribute 'replace'")),
+    (lambda: {}['regions'], "KeyError: 'regions'"),
+    (lambda: int('many'), 'ValueError: invalid literal'),
+    (lambda: fail(RuntimeError('twice')), 'RuntimeError: twice'),
+    (lambda: fail(SystemExit('bye')), 'SystemExit: bye'),
+    (lambda: 7, 'the answer is no text: 7'),
+    (lambda: [Check], 'the answer is no text: ['),
+])
+def test_a_mistake_in_a_check_keeps_no_other_from_being_asked(ask, said):
+    problems, left_out = askWithAccess(ask)
+    assert problems.pop('cloud').startswith(f'Not answered: {said}')
+    assert (problems, left_out) == ({'one': '', 'zuul': 'none'}, 0)
+
+
+@pytest.mark.parametrize(('error', 'said'), [
+    (PermanentError('No such user'), 'No such user'),
+    (ConnectionRefusedError('no'), 'ConnectionRefusedError: no'),
+    (requests.ConnectTimeout('no'), 'ConnectTimeout: no'),
+    (LibraryError('no'), 'LibraryError: no')])
+def test_a_cloud_that_gives_no_access_is_asked_nothing_else(error, said):
+    assert askWithAccess(lambda: fail(error)) == ({'cloud': said}, 2)
+
+
+def test_a_found_name_need_not_be_a_text():
+    report = asking.ask([makeProviderOf([Check(
+        'image', 'debian', 'label', lambda: Found(7))])], 10, io.StringIO())
+    assert [each.found for each in report.results] == ['7']
+
+
+def yieldChecks():
+    yield Check('key', 'one', 'label', lambda: '')
+    raise KeyError('two')
+
+
+def yieldOdd():
+    yield Check('key', 'one', 'label', lambda: '')
+    yield Check('key', 'two', 'label', lambda: '', ['no', 'hash'])
+
+
+@pytest.mark.parametrize('makeChecks', [yieldChecks, yieldOdd])
+def test_checks_that_cannot_be_made_keep_no_other_from_being_asked(
+        makeChecks):
+    report = asking.ask([makeProviderOf(makeChecks())], 10, io.StringIO())
+    assert [each.name for each in report.results] == ['one']
+    assert report.errors['cloud'].startswith(
+        'the provider "cloud" cannot be checked: ')
+
+
+def test_a_label_that_cannot_be_checked_keeps_no_other_from_it(
+        command, monkeypatch):
+    from zuul_nodes.drivers.fake import FakeAdapter
+    getChecks = FakeAdapter.getChecks
+
+    def getSome(adapter, spec):
+        if spec.label.name == 'odd':
+            raise KeyError('size')
+        return getChecks(adapter, spec)
+    monkeypatch.setattr(FakeAdapter, 'getChecks', getSome)
+    text = change(
+        'labels: [{name: debian, az: ZONE}]', 'labels: [odd, debian]',
+        change('- section', (
+            '- label: {name: odd, image: debian, flavor: small}\n'
+            '- section')))
+    rows = findWrong(command, image='none', text=text)
+    assert [(row['what'], row['problem']) for row in rows] == [
+        ('label', "Not answered: KeyError: 'size'"),
+        ('image', 'There is no such image')]
+
+
+def test_an_endpoint_that_cannot_be_started_is_one_row(
+        command, monkeypatch):
+    from zuul_nodes.drivers.fake import FakeAdapter
+    monkeypatch.setattr(
+        FakeAdapter, 'start', lambda adapter: fail(KeyError('cluster')))
+    row, = findWrong(command)
+    assert (row['what'], row['problem']) == (
+        'permission', "KeyError: 'cluster'")
+
+
 def test_a_driver_without_checks():
     provider = makeProvider('')
     del provider.getChecks
     said, progress = askOne(provider)
-    assert said == 'ZeroDivisionError: division by zero'
+    assert said == 'Not answered: ZeroDivisionError: division by zero'
     assert 'The driver other has no checks. ' in progress
     assert 'Asking 1 question about' in progress
 
