@@ -43,7 +43,8 @@ OPERATORS = (
     (r'\barn:aws[\w-]*:[^\s\'",;)\]}]+', '[account]'),
     (r'(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+', '[account]'),
     (r'\bsystem:[\w:.-]+', '[account]'),
-    (r'\bprojects/[\w.:-]+', 'projects/[account]'),
+    # PROJECT stands for any project in our own messages.
+    (r'\bprojects/(?!PROJECT/)[\w.:-]+', 'projects/[account]'),
     (r'(?i)/?\bsubscriptions/[\w-]+(?:/resourceGroups/[\w.-]+)?',
      '[account]'),
     # Account ids of AWS, and ids of Keystone; except ids of Zuul's objects.

@@ -212,6 +212,8 @@ class AzureAdapter(Adapter):
     # Checks
 
     def getChecks(self, spec):
+        # Ids of subnets are made by the client.
+        self.endpoint.startForChecks()
         label, image = spec.label, spec.image
         yield Check('flavor', spec.flavor.vm_size, f'label {label.name}',
                     lambda: self._askSize(spec), question=label.az)

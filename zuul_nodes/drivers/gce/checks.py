@@ -119,9 +119,8 @@ class Asking:
             f'The project "{project}" has no such subnetwork in {region}')
 
     def forBucket(self, name):
-        storage = self.adapter.client.storage
-        found = storage.lookup_bucket(name, timeout=self.adapter.timeout)
-        return '' if found else 'There is no such bucket'
+        return '' if self.adapter.images.storage.hasBucket(name) else (
+            'There is no such bucket')
 
     def _has(self, service, method='get', **request):
         try:

@@ -44,6 +44,12 @@ class Storage:
                 content_type='application/gzip', timeout=self.client.timeout)
         return getUrl(blob.bucket.name, name)
 
+    def hasBucket(self, name):
+        """:return: whether a bucket exists."""
+        with Translation():
+            return self.client.storage.lookup_bucket(
+                name, timeout=self.client.timeout, retry=None) is not None
+
     def listObjects(self):
         """:return: yields (name, tags) of the objects."""
         if not self.client.connection.bucket:

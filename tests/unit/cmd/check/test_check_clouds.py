@@ -7,8 +7,11 @@ import pathlib
 
 import pytest
 
+from tests.emulators.azure import Azure
 from tests.emulators.gce import GCE
 from tests.emulators.kubernetes import Emulator
+from tests.fixtures.ending import endWith
+from tests.unit.drivers.azure import sites as azuresites
 from zuul_nodes import zuulconf
 from zuul_nodes.cmd.check import command as check
 from zuul_nodes.cmd.check import providers
@@ -47,8 +50,10 @@ def askFiles(tmp_path, monkeypatch):
             zuulconf.read(args.config), args)
         assert not errors
         found.extend(made)
+        report = ask(made, 60, io.StringIO())
+        assert not report.errors
         return {(each.what, each.name): each.problem for each
-                in ask(made, 60, io.StringIO()).results if each.problem}
+                in report.results if each.problem}
     yield run
     for provider in found:
         provider.driver.stop()
@@ -90,6 +95,13 @@ def test_gce(askGce):
      'The project "zuul" has no such network'),
     ('network-tags: [ci-node]', 'subnetwork: lan', 'subnetwork', 'lan',
      'The project "zuul" has no such subnetwork in us-central1'),
+    ('image-family: debian-12', 'image-id: disks/debian', 'image',
+     'disks/debian', 'disks/debian is not the path of an image; use '
+     'projects/PROJECT/global/images/NAME'),
+    ('network-tags: [ci-node]',
+     'subnetwork: projects/zuul/regions/us-east1/subnetworks/lan',
+     'subnetwork', 'projects/zuul/regions/us-east1/subnetworks/lan',
+     'It is in the region us-east1, but the nodes are in us-central1'),
     ('pd-balanced', 'pd-none', 'disk type', 'pd-none',
      'It does not exist in us-central1-a, us-central1-b, us-central1-f'),
     # Only the zone is wrong then, whatever cannot be there.
@@ -99,6 +111,18 @@ def test_gce(askGce):
 ])
 def test_what_gce_lacks(askGce, old, new, subject, name, said):
     assert askGce(old, new) == {(subject, name): said}
+
+
+@pytest.mark.parametrize(('path', 'subject'), [
+    ('.*/b/images', 'bucket'), ('.*/images/family/debian-12', 'image'),
+    ('.*/networks/default', 'network'), ('.*/regions/.*', 'quota')])
+def test_what_gce_refuses_to_say(askGce, gce, path, subject):
+    gce.inject('GET', path, 403, 'Not for you', times=100)
+    found = {what: said for (what, _), said in askGce(
+        'debian', 'debian').items()}
+    assert list(found) == [subject]
+    assert found[subject].startswith('GCE: ')
+    assert 'Not for you' in found[subject]
 
 
 def test_zones_of_a_label(askGce, gce):
@@ -185,6 +209,20 @@ def test_providers_of_a_cloud_ask_once(askOpenstack, openstack):
 '''
     assert askOpenstack(more=second) == {}
     assert len(getQuestions(openstack)) == 2 * asked
+
+
+def test_azure(askFiles, request):
+    azure = endWith(request, Azure())
+    azure.images.add('base')
+    for old, new, wrong in (
+            ('debian', 'debian', []),
+            ('{network: zuul}', '{network: lan}', ['subnet']),
+            ('image-filter: {name: base}', 'image-filter: {name: none}',
+             ['image'])):
+        found = askFiles(azuresites.Driver, {
+            'name': 'azure', 'driver': 'azure', 'endpoint_url': azure.url,
+            **azure.credentials}, azuresites.LAYOUT.replace(old, new))
+        assert [what for what, _ in found] == wrong
 
 
 def test_kubernetes(askFiles, tmp_path):

@@ -5,7 +5,11 @@ import io
 import pytest
 
 from tests.emulators.aws import UPLOADS
-from tests.unit.drivers.aws.sites import LAYOUT
+from tests.unit.drivers.aws.sites import (
+    LAYOUT,
+    getProvider,
+    makeConnection,
+)
 from zuul_nodes.cmd.check.asking import ask as askAll
 
 
@@ -44,6 +48,21 @@ def test_all_is_right(makeSite, key, names):
         'security group', 'key', 'instance profile', 'flavor', 'quota'}
     # Nothing was made.
     assert not site.getInstances()
+
+
+def test_an_endpoint_that_has_not_been_started(makeSite, zk_client, key):
+    """The command starts none."""
+    site = makeSite()
+    connection = makeConnection(endpoint_url=site.aws.url)
+    text = LAYOUT.replace('IMAGE', site.image_id).replace(
+        'FLAVOR', '').replace('LABEL', '')
+    provider = getProvider(zk_client, connection, text)
+    try:
+        report = askAll([provider], 60, io.StringIO())
+        assert not report.errors
+        assert not [each for each in report.results if each.problem]
+    finally:
+        connection.driver.stop()
 
 
 @pytest.mark.parametrize(('changes', 'subject', 'said'), [
@@ -132,6 +151,46 @@ def test_bucket_elsewhere(site, aws, key):
         Bucket=UPLOADS, CreateBucketConfiguration={
             'LocationConstraint': 'eu-west-1'})
     assert 'is in eu-west-1' in ask(site)['bucket', UPLOADS]
+
+
+def test_bucket_of_another_account(site, aws, key):
+    aws.denied.add(f'/{UPLOADS}')
+    said = ask(site)['bucket', UPLOADS]
+    assert said.startswith(f'Bucket "{UPLOADS}" cannot be used: AWS: ')
+
+
+def test_subnet_elsewhere(makeSite, key, names):
+    zone = next(zone for zone in ('us-east-1a', 'us-east-1b')
+                if zone != names['zone'])
+    said = ask(makeSite(label=(
+        f'subnet-ids: [{names["subnet"]}]\n        az: {zone}')))
+    assert said['subnet', names['subnet']] == (
+        f'Subnet {names["subnet"]} is in {names["zone"]}, but the label has '
+        f'{zone}')
+
+
+def test_subnet_that_is_full(makeSite, aws, key, names):
+    subnet = aws.backend.get_subnet(names['subnet'])
+    subnet._available_ip_addresses = 0
+    said = ask(makeSite(label=f'subnet-ids: [{names["subnet"]}]'))
+    assert said['subnet', names['subnet']] == (
+        f'Subnet {names["subnet"]} has no address left')
+
+
+def test_dedicated_host(makeSite, key):
+    text = LAYOUT.replace('t3.medium', 'm5.large')
+    assert not ask(makeSite(
+        text=text, flavor='dedicated-host: true', label='az: us-east-1a'))
+
+
+def test_image_that_zuul_builds(makeSite, aws, key):
+    site = makeSite(text=LAYOUT.replace('image: base,', 'image: built,'))
+    aws.inject('RunInstances', 'UnauthorizedOperation', message='You may not')
+    assert list(ask(site)) == [('permission', 'ec2:RunInstances (small)')]
+    # Nothing is there with which to try it.
+    for image in aws.ec2.describe_images(Owners=['self'])['Images']:
+        aws.ec2.deregister_image(ImageId=image['ImageId'])
+    assert not ask(site)
 
 
 @pytest.mark.parametrize(('action', 'name'), [

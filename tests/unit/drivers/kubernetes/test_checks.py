@@ -84,6 +84,14 @@ def test_rights(makeSite, cluster):
         'rbac.authorization.k8s.io')
 
 
+def test_rights_in_openshift(makeSite):
+    site = makeSite('kind: pod', use_openshift_projects='true')
+    found = ask(site)
+    assert not any(found.values())
+    assert [name for subject, name in found if subject == 'permission'] == [
+        'create projectrequests', 'list projects']
+
+
 def test_namespace(makeSite, core):
     addNamespace(core, 'cia')
     subject, message = findWrong(makeSite(SHARED))
