@@ -15,7 +15,7 @@ from collections.abc import (
 )
 import copy
 import functools
-from typing import Self
+from typing import Self, TypeAlias
 
 from zuul.provider import BaseProvider
 
@@ -40,11 +40,8 @@ from zuul_nodes.launcher.providers import (
 )
 
 
-def getExecutorZone(provider: BaseProvider, want: Want) -> str | None:
-    """:return: the executor zone of the nodes that a provider has for a want;
-        None for any."""
-    zone: str | None = provider.labels[want.label_name].executor_zone
-    return zone
+# The executor zone of all nodes of a nodeset; empty if each may be anywhere.
+ExecutorZone: TypeAlias = tuple[()] | tuple[str | None]
 
 
 class Candidates:
@@ -75,11 +72,7 @@ class Candidates:
         # Where there is the least choice, it is made first.
         self.candidates = dict(sorted(
             candidates.items(), key=lambda item: len(item[1])))
-        # A job runs in one executor zone, with all of its nodes.
-        self.executor_zones = dict.fromkeys(
-            getExecutorZone(provider, want) for want, able
-            in self.candidates.items() for provider in able) if (
-                len(needs.wants) > 1) else {}
+        self.executor_zones = self._getExecutorZones()
         self.names = {
             provider.canonical_name
             for each in candidates.values() for provider in each}
@@ -285,11 +278,20 @@ class Candidates:
             reasons[want.label_name] = '; '.join(
                 f'{getShortName(name)}: {reason}'
                 for name, reason in blockers.items()) or (
-                    'it has no capacity for it beside the others'
-                    if self.candidates[want] else
+                    self._explainTogether() if self.candidates[want] else
                     f'no provider of tenant {self.needs.tenant_name} has it')
         return 'No provider can serve it. ' + '. '.join(
             f'Label {name}: {reason}' for name, reason in reasons.items())
+
+    def _explainTogether(self) -> str:
+        """:return: why no provider can serve what each could serve alone."""
+        if len(self.executor_zones) == 1:
+            return 'it has no capacity for it beside the others'
+        zones = ', '.join(sorted(
+            str(zone) if zone else 'none'
+            for (zone,) in filter(None, self.executor_zones)))
+        return ('all nodes of a nodeset must be in one executor zone, and '
+                f'those of its labels are: {zones}')
 
     def _gather(self, view: Now, provider: BaseProvider,
                 zones: Iterable[str]) -> Draft | None:
@@ -319,12 +321,12 @@ class Candidates:
         if self.ways:
             # No launcher handles a provider that could serve all.
             providers = list(filter(self.ever.isHandled, providers))
-        for candidates in self._split({
-                want: [provider for provider in providers
-                       if provider in able[want]] for want in order}):
-            if mix := findMix(Draft(self.needs, self.ever), candidates):
-                return mix
-        return None
+        candidates = {
+            want: [provider for provider in providers
+                   if provider in able[want]] for want in order}
+        return next(filter(None, (
+            findMix(Draft(self.needs, self.ever, zone), candidates)
+            for zone in self.executor_zones)), None)
 
     def _getAble(self) -> dict[Want, set[BaseProvider]]:
         """:return: for each want, a set of the providers that can ever
@@ -354,28 +356,23 @@ class Candidates:
               blockers: dict[str, Blocker] | None = None,
               candidates: Mapping[Want, Container[BaseProvider]] | None = None
               ) -> Draft | None:
-        candidates = candidates or self.candidates
-        for wanted in self._split(candidates):
-            draft = Draft(self.needs, view)
-            if draft.fill(wanted, providers):
+        for zone in self.executor_zones:
+            draft = Draft(self.needs, view, zone)
+            if draft.fill(candidates or self.candidates, providers):
                 return draft
             if blockers is not None:
                 blockers.update(draft.blockers)
         return None
 
-    def _split(
-            self, candidates: Mapping[Want, Container[BaseProvider]]
-    ) -> Iterator[Mapping[Want, Container[BaseProvider]]]:
-        """:return: yields the candidates that can serve a nodeset together:
-            those of each executor zone."""
-        if len(self.executor_zones) < 2 or len(candidates) < 2:
-            yield candidates
-            return
-        for zone in self.executor_zones:
-            yield {want: [
-                provider for provider in self.candidates[want]
-                if provider in able and getExecutorZone(provider, want) == zone
-            ] for want, able in candidates.items()}
+    def _getExecutorZones(self) -> list[ExecutorZone]:
+        """:return: the zones that the nodeset may be in, as a job runs in one
+            with all of its nodes."""
+        zones = dict.fromkeys(
+            label.executor_zone for want, able in self.candidates.items()
+            for provider in able for label in provider.labels.values()
+            if want.label_name in (label.name, *label.aliases))
+        return [(zone,) for zone in zones] if (
+            len(self.candidates) > 1 and len(zones) > 1) else [()]
 
     def _getRefusal(self, want: Want,
                     provider: BaseProvider) -> Obstacle | None:

@@ -109,12 +109,15 @@ class Draft:
 
     :param needs: whose.
     :param view: :class:`Now` or :class:`Ever`.
+    :param executor_zone: of all nodes, as a tuple; empty for any.
     :ivar blockers: name of a provider -> why it can't.
     """
 
-    def __init__(self, needs: Needs, view: 'Now | Ever') -> None:
+    def __init__(self, needs: Needs, view: 'Now | Ever',
+                 executor_zone: tuple[()] | tuple[str | None] = ()) -> None:
         self.needs = needs
         self.view = view
+        self.executor_zone = executor_zone
         self.providers: dict[Want, BaseProvider] = {}
         self.machines: list[Machine] = []
         self.charges: dict[Key, float] = {}
@@ -154,7 +157,10 @@ class Draft:
         :return: whether there is one, or what the tenant lacks to have it.
         """
         shortage: Blocker | None = None
-        choices = self.view.getChoices(want, provider)
+        choices = [
+            choice for choice in self.view.getChoices(want, provider)
+            if not self.executor_zone or self.view.getExecutorZone(
+                choice, want, provider) in self.executor_zone]
         while True:
             before = dict(self._taken)
             self._choices[want] = (want.label_name, provider), choices
@@ -327,6 +333,12 @@ class Draft:
             self.blockers[name] = blocker
             return False
         label = provider.labels[want.label_name]
+        if self.executor_zone and (
+                label.executor_zone not in self.executor_zone):
+            self.blockers[name] = Obstacle(Reason.OTHER, (
+                f'has {label.name} in executor zone {label.executor_zone}, '
+                'and not all nodes are there'))
+            return False
         machine = next((each for each in self.machines if each.hasSlot(
             provider, label.name)), None)
         charges: dict[Key, float] = {
@@ -393,6 +405,11 @@ class Ever:
 
     def isOwn(self, choice: Choice) -> bool:
         return False
+
+    def getExecutorZone(self, choice: Choice, want: Want,
+                        provider: BaseProvider) -> str | None:
+        zone: str | None = provider.labels[want.label_name].executor_zone
+        return zone
 
     def getTakenCharges(self, choice: Choice, provider: BaseProvider,
                         label_name: str) -> Charges:
@@ -502,6 +519,13 @@ class Now:
             return []
         return self.capacity.getFree(
             provider, label_name, number, self.rank, self.zone)
+
+    def getExecutorZone(self, choice: Choice, want: Want,
+                        provider: BaseProvider) -> str | None:
+        """:return: that of a node which is there."""
+        node = self.getNode(choice)
+        zone: str | None = node and node.executor_zone
+        return zone
 
     def isOwn(self, choice: Choice) -> bool:
         """:return: whether an idle node counts for the tenant already."""

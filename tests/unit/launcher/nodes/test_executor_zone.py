@@ -8,6 +8,7 @@ from zuul.model import ProviderNode
 
 from tests.fixtures.racks import addProvider, cloud, isDone
 from tests.fixtures.staticlayouts import oneStaticNode
+from zuul_nodes.requestnotes import getReason
 
 State = ProviderNode.State
 
@@ -83,3 +84,53 @@ def test_node_of_next_provider_has_executor_zone_of_that(steps, racks):
             'two', labels='[{name: big, executor-zone: west}]'))
     racks.errors['one'] = RuntimeError('it does not boot')
     assert serve(steps, 'big') == (['west'], 'west')
+
+
+def test_all_nodes_of_a_nodeset_are_in_one_executor_zone(steps, racks):
+    """Though the first provider alone would be preferred for one of them."""
+    steps.setLayout(cloud(
+        'one', labels='[{name: big, executor-zone: east}]') + addProvider(
+            'two', labels='[{name: big, executor-zone: west}, '
+            '{name: other, executor-zone: west}]', priority=2))
+    for labels in (['big', 'other'], ['other', 'big'], ['other'] * 2):
+        assert serve(steps, *labels) == (['west'] * len(labels), 'west')
+    assert serve(steps, 'big') == (['east'], 'east')
+    assert serve(steps, 'big', 'big') == (['east'] * 2, 'east')
+
+
+def test_nodes_of_several_providers_are_in_one_executor_zone(steps, racks):
+    steps.setLayout(cloud(
+        'one', labels='[{name: big, executor-zone: east}]') + addProvider(
+            'two', labels='[{name: big, executor-zone: west}]',
+            priority=2) + addProvider(
+                'three', labels='[{name: other, executor-zone: west}]'))
+    assert serve(steps, 'big', 'other') == (['west'] * 2, 'west')
+
+
+@pytest.mark.parametrize('zone', ['west', None])
+def test_nodeset_without_a_common_executor_zone_fails_with_that_reason(
+        steps, racks, zone):
+    steps.setLayout(cloud(
+        'one', labels='[{name: big, executor-zone: east}]') + addProvider(
+            'two', labels=f'[{{name: other, executor-zone: {zone}}}]'
+            if zone else '[other]'))
+    request = steps.addRequest('big', 'other')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    zones = 'east, west' if zone else 'east, none'
+    assert ('all nodes of a nodeset must be in one executor zone, and those '
+            f'of its labels are: {zones}') in getReason(request)
+    assert racks.created == []
+
+
+def test_ready_node_of_another_executor_zone_is_not_for_the_nodeset(
+        steps, racks):
+    """It has the label as an alias, and is itself of another one."""
+    steps.setLayout(cloud('one').replace(
+        'name: big,', 'name: big, executor-zone: east, aliases: [other], '
+        'min-ready: 1,'))
+    steps.runUntil(lambda: steps.nodes(State.READY))
+    text, of_all = serve(steps, 'other', 'other')
+    assert text == [None, None]
+    assert of_all is None
+    assert serve(steps, 'other') == (['east'], 'east')
