@@ -39,7 +39,6 @@ from zuul_nodes.launcher.providers import (
     isGiven,
 )
 
-
 # The executor zone of all nodes of a nodeset; empty if each may be anywhere.
 ExecutorZone: TypeAlias = tuple[()] | tuple[str | None]
 
