@@ -56,8 +56,12 @@ class TemporaryError(DriverError):
 
 
 class PermanentError(DriverError):
-    """Retries are useless until the configuration or the cloud changes: no
-    such image, no permission."""
+    """The cloud names a mistake in what was requested: no such image, a
+    malformed request.
+
+    An answer that may pass without a change is a :class:`DriverError`:
+    rejected credentials, a missing permission, a bare status such as 404.
+    """
 
     failure = 'permanent'
 

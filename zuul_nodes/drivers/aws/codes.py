@@ -15,8 +15,8 @@ class Kind(enum.Enum):
 
     QUOTA: the account has reached a limit, and can continue after it deletes
     something.  CAPACITY: a zone, a subnet or a host has no capacity.
-    TEMPORARY: AWS cannot answer now.  PERMANENT: AWS will give the same answer
-    again.  NOT_HERE: likewise, but another zone or subnet may work.
+    TEMPORARY: AWS cannot answer now.  PERMANENT: AWS names a mistake in the
+    request.  NOT_HERE: likewise, but another zone or subnet may work.
     NOT_FOUND: the resource does not exist.  NOT_YET: the resource does not
     exist, or is too new to be known everywhere.  EXISTS: the resource exists
     already.  ATTEMPT: another attempt may succeed, but this is unknown.
@@ -70,10 +70,8 @@ _CODES = {
     # Some have names like limits of the account, but are limits of the one
     # resource in the request: deleting other resources does not help.
     Kind.PERMANENT: '''
-        AccessDenied AccessDeniedException AccountDisabled
-        ActiveVpcPeeringConnectionPerVpcLimitExceeded AllAccessDisabled
-        AsnConflict AttachmentLimitExceeded AuthFailure Blocked
-        CannotDelete ClientInvalidParameterValue
+        ActiveVpcPeeringConnectionPerVpcLimitExceeded AsnConflict
+        AttachmentLimitExceeded CannotDelete ClientInvalidParameterValue
         ClientVpnAuthorizationRuleLimitExceeded
         ClientVpnCertificateRevocationListLimitExceeded
         ClientVpnRouteLimitExceeded ClientVpnTerminateConnectionsLimitExceeded
@@ -81,24 +79,22 @@ _CODES = {
         DeclarativePoliciesNotEnabledException DeleteConversionTaskError
         DiskImageSizeTooLarge DryRunOperation DuplicateSubnetsInSameZone
         FilterLimitExceeded Gateway.NotAttached InaccessibleStorageLocation
-        InaccessibleStorageLocationException IncompleteSignature
-        InstanceEventStartTimeCannotChange LegacySecurityGroup
-        LimitPriceExceeded LogDestinationPermissionIssue
+        InaccessibleStorageLocationException InstanceEventStartTimeCannotChange
+        LegacySecurityGroup LimitPriceExceeded LogDestinationPermissionIssue
         MaxTemplateVersionLimitExceeded NetworkAclEntryLimitExceeded
         NetworkAclLimitExceeded NoSuchVersion NonEBSInstance NotExportable
-        NotSignedUp OptInRequired OutstandingVpcPeeringConnectionLimitExceeded
+        OutstandingVpcPeeringConnectionLimitExceeded
         PrivateIpAddressLimitExceeded RegionDisabledException
         RequestResourceCountExceeded ResourceCountExceeded RouteLimitExceeded
         RouteTableLimitExceeded RulesPerSecurityGroupLimitExceeded
         SecurityGroupLimitExceeded SecurityGroupsPerInstanceLimitExceeded
-        SecurityGroupsPerInterfaceLimitExceeded SignatureDoesNotMatch
-        SubnetLimitExceeded TagLimitExceeded TagPolicyViolation
-        TooManyParts TrafficMirrorSessionsPerInterfaceLimitExceeded
+        SecurityGroupsPerInterfaceLimitExceeded SubnetLimitExceeded
+        TagLimitExceeded TagPolicyViolation TooManyParts
+        TrafficMirrorSessionsPerInterfaceLimitExceeded
         TrafficMirrorSessionsPerTargetLimitExceeded
-        TrafficMirrorSourcesPerTargetLimitExceeded UnauthorizedOperation
-        UnrecognizedClientException VPCIdNotSpecified VPCResourceNotSpecified
-        ValidationError ValidationException VolumeIOPSLimit
-        VpcPeeringConnectionsPerVpcLimitExceeded
+        TrafficMirrorSourcesPerTargetLimitExceeded VPCIdNotSpecified
+        VPCResourceNotSpecified ValidationError ValidationException
+        VolumeIOPSLimit VpcPeeringConnectionsPerVpcLimitExceeded
         VpnGatewayAttachmentLimitExceeded ZonesMismatched
         ''',
     Kind.NOT_HERE: '''
@@ -106,17 +102,17 @@ _CODES = {
         InvalidSubnetId.NotFound InvalidZone.NotFound Unsupported
         UnsupportedHostConfiguration VolumeTypeNotAvailableInZone
         ''',
-    # S3 answers HEAD requests with a status but no code.
     Kind.NOT_FOUND: '''
-        404 InvalidConversionTaskId InvalidPlacementGroup.Unknown
+        InvalidConversionTaskId InvalidPlacementGroup.Unknown
         InvalidReservedInstancesId InvalidReservedInstancesOfferingId
         InvalidScheduledInstance InvalidTargetArn.Unknown
         InvalidTrafficMirrorTargetNoFound InvalidVpnConnectionID
         ''',
+    # S3 answers HEAD requests with a status but no code.
     Kind.NOT_YET: '''
-        InvalidAMIID.NotFound InvalidAMIID.Unavailable InvalidHostID.NotFound
-        InvalidHostId.NotFound InvalidInstanceID.NotFound
-        InvalidLaunchTemplateId.NotFound
+        404 InvalidAMIID.NotFound InvalidAMIID.Unavailable
+        InvalidHostID.NotFound InvalidHostId.NotFound
+        InvalidInstanceID.NotFound InvalidLaunchTemplateId.NotFound
         InvalidLaunchTemplateId.VersionNotFound
         InvalidLaunchTemplateName.NotFoundException InvalidSnapshot.NotFound
         InvalidVolume.NotFound
@@ -132,19 +128,26 @@ _CODES = {
         Resource.AlreadyAssigned Resource.AlreadyAssociated
         ''',
     # The first code is for disks that cannot be decrypted.  Without "Client."
-    # it would be a temporary error of AWS.
+    # it would be a temporary error of AWS.  Rejected credentials and missing
+    # permissions are no mistake of the label, and AWS needs a while to know
+    # changes of them everywhere.
     Kind.ATTEMPT: '''
-        Client.InternalError BundlingInProgress DependencyViolation
-        ExistingVpcEndpointConnections FleetNotInModifiableState
-        IdempotentInstanceTerminated IdempotentParameterMismatch
-        IncompatibleHostRequirements IncorrectInstanceState
-        IncorrectModificationState IncorrectSpotRequestState IncorrectState
-        IncorrectStateException InterfaceInUseByTrafficMirrorSession
-        InterfaceInUseByTrafficMirrorTarget InvalidHostState
-        InvalidInstanceState InvalidState
-        NlbInUseByTrafficMirrorTargetException ReservedInstancesUnavailable
+        Client.InternalError AccessDenied AccessDeniedException AccountDisabled
+        AllAccessDisabled AuthFailure Blocked BundlingInProgress
+        DependencyViolation ExistingVpcEndpointConnections
+        FleetNotInModifiableState IdempotentInstanceTerminated
+        IdempotentParameterMismatch IncompatibleHostRequirements
+        IncompleteSignature IncorrectInstanceState IncorrectModificationState
+        IncorrectSpotRequestState IncorrectState IncorrectStateException
+        InterfaceInUseByTrafficMirrorSession
+        InterfaceInUseByTrafficMirrorTarget InvalidAccessKeyId
+        InvalidClientToken InvalidClientTokenId InvalidHostState
+        InvalidIdentityToken InvalidInstanceState InvalidState InvalidToken
+        MissingAuthenticationToken NlbInUseByTrafficMirrorTargetException
+        NotSignedUp OptInRequired ReservedInstancesUnavailable
         ScheduledInstanceSlotNotOpen ScheduledInstanceSlotUnavailable
-        UnavailableHostRequirements
+        SignatureDoesNotMatch UnauthorizedOperation UnavailableHostRequirements
+        UnrecognizedClientException
         ''',
 }
 CODES = {code: kind for kind, codes in _CODES.items()

@@ -239,7 +239,7 @@ class AzureAdapter(Adapter):
     def _askImage(self, spec):
         try:
             image_id = self.references.getImage(spec)['id']
-        except PermanentError as error:
+        except (PermanentError, failures.NotFoundError) as error:
             return str(error)
         return self._ask(self.client.images, image_id) or Found(image_id)
 

@@ -17,8 +17,12 @@ from zuul_nodes.drivers import (
 )
 
 
-class NotFoundError(PermanentError):
-    """The resource does not exist."""
+class NotFoundError(DriverError):
+    """The resource does not exist, or Azure cannot find it now."""
+
+
+class NoSuchError(NotFoundError, PermanentError):
+    """The resource that Azure names does not exist."""
 
 
 class ExistsError(DriverError):
@@ -114,20 +118,24 @@ TABLE = (
     _row(DriverError, ASYNC, 'OperationPreempted'),
     _row(DriverError, MACHINES, 'OSProvisioningTimedOut',
          'OSProvisioningClientError', 'OSProvisioningInternalError'),
-    _row(NotFoundError, NOT_FOUND, 'NotFound', 'ResourceNotFound',
+    _row(NotFoundError, NOT_FOUND, 'NotFound'),
+    _row(NoSuchError, NOT_FOUND, 'ResourceNotFound',
          'ResourceGroupNotFound', 'ParentResourceNotFound',
          'InvalidResourceReference', 'GalleryImageNotFound',
          'ImageNotFound', 'PlatformImageNotFound', 'SubscriptionNotFound'),
     _row(ExistsError, COMMON, 'PropertyChangeNotAllowed',
          'InvalidResourceLocation'),
     _row(PermanentError, MACHINES, 'InvalidParameter', 'InvalidVhd',
-         'BadRequest', 'ConflictingUserInput', 'VMMarketplaceInvalidInput',
+         'ConflictingUserInput', 'VMMarketplaceInvalidInput',
          'NetworkInterfaceCountExceeded',
          'SubscriptionNotAuthorizedForImage', 'ImageVersionDeprecated'),
-    _row(PermanentError, COMMON, 'AuthorizationFailed',
+    # Credentials and roles are no mistake of the label, and Azure needs a
+    # while to know changes of them everywhere.
+    _row(DriverError, COMMON, 'AuthorizationFailed',
          'AuthenticationFailed', 'InvalidAuthenticationToken',
-         'InvalidAuthenticationTokenTenant', 'LinkedAuthorizationFailed',
-         'DisallowedOperation', 'InvalidRequestContent',
+         'InvalidAuthenticationTokenTenant', 'LinkedAuthorizationFailed'),
+    _row(PermanentError, COMMON, 'DisallowedOperation',
+         'InvalidRequestContent',
          'InvalidRequestFormat', 'InvalidResourceName',
          'InvalidSubscriptionId',
          'LocationNotAvailableForResourceType', 'LocationRequired',
@@ -138,7 +146,7 @@ TABLE = (
          'ResourcePurchaseValidationFailed'),
     _row(PermanentError, TAGS, 'InvalidTagNameCharacters'),
     # AADSTS...: the application, tenant or secret is unknown or has expired.
-    _row(PermanentError, LOGIN, '7000215', '7000222', '700016', '700027',
+    _row(DriverError, LOGIN, '7000215', '7000222', '700016', '700027',
          '90002', '900023', '53003'),
     _row(TemporaryError, LOGIN, '90033', '50196', '90012'),
 )
@@ -149,10 +157,8 @@ for _each in TABLE:
             (re.compile(_each.part, re.I), _each))
 # Meaning of an HTTP status if no row has the code; source: COMMON.
 STATUSES = {
-    400: PermanentError, 401: PermanentError, 403: PermanentError,
-    404: NotFoundError, 405: PermanentError, 408: TemporaryError,
-    409: TemporaryError, 410: NotFoundError, 412: TemporaryError,
-    429: TemporaryError}
+    404: NotFoundError, 408: TemporaryError, 409: TemporaryError,
+    410: NotFoundError, 412: TemporaryError, 429: TemporaryError}
 # Codes of errors that contain the actual error.
 OUTER = frozenset({'invalidtemplatedeployment', 'deploymentfailed',
                    'badrequest', 'resourcedeploymentfailure',

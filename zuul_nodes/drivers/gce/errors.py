@@ -31,7 +31,7 @@ class Kind(enum.Enum):
     CAPACITY = 'capacity'
     #: The same call may succeed later.
     TEMPORARY = 'temporary'
-    #: The call does not succeed until something is changed.
+    #: The call names a mistake, and does not succeed until it is corrected.
     PERMANENT = 'permanent'
     #: The resource does not exist.
     MISSING = 'missing'
@@ -44,7 +44,7 @@ class Kind(enum.Enum):
 ERRORS = {
     Kind.QUOTA: QuotaError, Kind.CAPACITY: CapacityError,
     Kind.TEMPORARY: TemporaryError, Kind.PERMANENT: PermanentError,
-    Kind.MISSING: PermanentError, Kind.EXISTS: DriverError,
+    Kind.MISSING: DriverError, Kind.EXISTS: DriverError,
     Kind.UNKNOWN: DriverError}
 NOT_READY = 'RESOURCE_NOT_READY'
 # Reasons of refused calls, and codes of failed operations, as
@@ -79,8 +79,6 @@ KINDS = {
     'INVALID_USAGE': Kind.PERMANENT,
     # A policy of the organization forbids it.
     'CONDITION_NOT_MET': Kind.PERMANENT,
-    'PERMISSIONS_ERROR': Kind.PERMANENT,
-    'PERMISSION_DENIED': Kind.PERMANENT,
     'ACCESS_NOT_CONFIGURED': Kind.PERMANENT,
     'SERVICE_DISABLED': Kind.PERMANENT,
     'BILLING_DISABLED': Kind.PERMANENT,
@@ -91,16 +89,20 @@ KINDS = {
     'ALREADY_EXISTS': Kind.EXISTS,
     'RESOURCE_ALREADY_EXISTS': Kind.EXISTS,
 
+    'FIELD_SIZE_TOO_LARGE': Kind.PERMANENT,
+
     # Statuses of HTTP, for calls whose reason says no more than the status, as
     # "invalid" and "forbidden" do.
-    400: Kind.PERMANENT, 401: Kind.PERMANENT, 403: Kind.PERMANENT,
-    404: Kind.MISSING, 405: Kind.PERMANENT, 408: Kind.TEMPORARY,
-    412: Kind.PERMANENT, 413: Kind.PERMANENT, 429: Kind.TEMPORARY,
+    404: Kind.MISSING, 408: Kind.TEMPORARY, 429: Kind.TEMPORARY,
 }
 # Prefixes and suffixes that do not change the meaning of a code.
 VARIANT = re.compile('^(GCE|GPU|REGION|ZONE)_|_WITH_DETAILS$')
 # A message may contain the code of another error.
 CODE = re.compile(r'\b[A-Z]+(?:_[A-Z]+)+\b')
+# A message that names the mistake, where the reason does not.
+MISTAKE = re.compile("Invalid value for|resource '[^']+' was not found"
+                     '|cannot be found|does not exist|No such object'
+                     '|not compatible')
 # A limit that deletions do not help with: the region does not have the
 # resource, or the project has never requested any.
 NO_QUOTA = re.compile(r'\bLimit: 0(?:\.0+)?(?!\.?\d)')
@@ -126,14 +128,16 @@ def getKind(codes, message, status=None):
              status]
     kind = next((KINDS[name] for name in names if name in KINDS),
                 Kind.TEMPORARY if (status or 0) >= 500 else Kind.UNKNOWN)
-    if kind is Kind.QUOTA and NO_QUOTA.search(message):
+    said = {Kind.QUOTA: NO_QUOTA, Kind.UNKNOWN: MISTAKE}.get(kind)
+    if said and said.search(message):
         return Kind.PERMANENT
     return kind
 
 
 def _makeError(codes, message, status=None):
     kind = getKind(codes, message, status)
-    result = ERRORS[kind](f'GCE: {message}')
+    is_named = kind is Kind.MISSING and MISTAKE.search(message)
+    result = (PermanentError if is_named else ERRORS[kind])(f'GCE: {message}')
     result.kind = kind
     result.codes = frozenset(map(normalize, codes))
     return result

@@ -17,15 +17,19 @@ from zuul_nodes.drivers.kubernetes.meanings import Kind, Speaker, getRow
 from zuul_nodes.drivers.kubernetes.quantities import parse
 
 
-class Missing(PermanentError):
-    """The object does not exist."""
+class Missing(DriverError):
+    """The object does not exist, or the server cannot find it now."""
+
+
+class NoSuch(Missing, PermanentError):
+    """The object that the server names does not exist."""
 
 
 class Exists(DriverError):
     """The object exists already, or prevents the creation of another one."""
 
 
-class Forbidden(PermanentError):
+class Forbidden(DriverError):
     """Zuul lacks the permission."""
 
 
@@ -46,8 +50,8 @@ CLASSES = {
     Kind.QUOTA: QuotaError, Kind.CAPACITY: CapacityError,
     Kind.TEMPORARY: TemporaryError, Kind.UNSETTLED: Unready,
     Kind.EXPIRED: Expired, Kind.PERMANENT: PermanentError,
-    Kind.FORBIDDEN: Forbidden, Kind.MISSING: Missing, Kind.EXISTS: Exists,
-    Kind.ATTEMPT: DriverError}
+    Kind.FORBIDDEN: Forbidden, Kind.MISSING: Missing, Kind.NO_SUCH: NoSuch,
+    Kind.EXISTS: Exists, Kind.ATTEMPT: DriverError}
 EXCEEDED = re.compile(
     r'exceeded quota: .*, requested: (?P<requested>\S+), used: \S+, '
     r'limited: (?P<limited>\S+)')

@@ -18,9 +18,10 @@ class Kind(enum.Enum):
     TEMPORARY = 'a later attempt may succeed'
     UNSETTLED = 'the same call may succeed in a moment'
     EXPIRED = 'the list has to be read again'
-    PERMANENT = 'no attempt succeeds with this configuration'
+    PERMANENT = 'the cluster names a mistake in the configuration'
     FORBIDDEN = 'Zuul lacks the permission'
-    MISSING = 'the object does not exist'
+    MISSING = 'the object, or what should answer, does not exist'
+    NO_SUCH = 'the object that the cluster names does not exist'
     EXISTS = 'the object exists, or another one of its name'
     ATTEMPT = 'this attempt has failed, and another one may succeed'
 
@@ -74,6 +75,7 @@ ACCOUNTS = f'{DOCS}/reference/access-authn-authz/service-accounts-admin/'
 NAMESPACES = f'{SERVER_CODE}/admission/plugin/namespace/lifecycle/admission.go'
 TERMINATION = f'{CODE}/pkg/registry/core/namespace/storage/storage.go'
 PRECONDITIONS = f'{SERVER_CODE}/storage/interfaces.go'
+PLUGINS = f'{DOCS}/reference/access-authn-authz/admission-controllers/'
 ETCD = 'https://etcd.io/docs/v3.5/dev-guide/limit/'
 IMAGES = f'{DOCS}/concepts/containers/images/'
 PULLER = f'{CODE}/pkg/kubelet/images/types.go'
@@ -127,10 +129,6 @@ TABLE = (
     # Answers of the API server.
     # A request that exceeds the total quota is permanent (errors.translate).
     Row(SERVER, Kind.QUOTA, QUOTAS, code='403', message='exceeded quota'),
-    Row(SERVER, Kind.FORBIDDEN, QUOTAS, code='403', message='failed quota'),
-    # The cluster requires a quota for such pods, and there is none.
-    Row(SERVER, Kind.FORBIDDEN, QUOTAS, code='403',
-        message='insufficient quota'),
     Row(SERVER, Kind.UNSETTLED, QUOTAS, code='403',
         message='status unknown for quota'),
     Row(SERVER, Kind.UNSETTLED, ACCOUNTS, code='403',
@@ -155,9 +153,15 @@ TABLE = (
     Row(SERVER, Kind.EXPIRED, GONE, code='410'),
     Row(SERVER, Kind.PERMANENT, ETCD, code='500',
         message='request is too large|larger than max'),
+    # Admission names the rule; without it, Zuul's user lacks a permission.
+    Row(SERVER, Kind.PERMANENT, PLUGINS, code='403',
+        message='is forbidden: (?!User )|denied the request'),
     Row(SERVER, Kind.FORBIDDEN, STATUS, code='403'),
+    Row(SERVER, Kind.NO_SUCH, STATUS, code='404', message='" not found'),
     Row(SERVER, Kind.MISSING, STATUS, code='404'),
-    Row(SERVER, Kind.PERMANENT, STATUS, code='400|401|405|406|413|415|422'),
+    Row(SERVER, Kind.PERMANENT, STATUS, code='400',
+        message='cannot be handled|unable to decode|unmarshal'),
+    Row(SERVER, Kind.PERMANENT, STATUS, code='413|422'),
     Row(SERVER, Kind.TEMPORARY, STATUS, code='408|425|429|5..'),
     Row(SERVER, Kind.ATTEMPT, STATUS),
 

@@ -93,6 +93,13 @@ def test_no_code_is_said_twice():
     ('SomethingNewLimitExceeded', 400, Failure.ATTEMPT),
     ('InstanceTypeNotSupported', 400, Failure.PERMANENT),
     ('ExpiredToken', 400, Failure.TEMPORARY),
+    ('AuthFailure', 401, Failure.ATTEMPT),
+    ('UnauthorizedOperation', 403, Failure.ATTEMPT),
+    ('AccessDeniedException', 400, Failure.ATTEMPT),
+    ('InvalidClientTokenId', 403, Failure.ATTEMPT),
+    ('400', 400, Failure.ATTEMPT), ('403', 403, Failure.ATTEMPT),
+    ('404', 404, Failure.ATTEMPT),
+    ('InvalidSubnetID.NotFound', 400, Failure.PERMANENT),
 ])
 def test_failures(code, status, failure):
     assert classify(errors.makeError(code, '', status)) is failure

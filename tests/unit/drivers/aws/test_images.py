@@ -162,7 +162,7 @@ class TestImports:
 
     @pytest.mark.parametrize(('code', 'failure'), [
         ('Throttling', Failure.TEMPORARY),
-        ('UnauthorizedOperation', Failure.PERMANENT)])
+        ('UnauthorizedOperation', Failure.ATTEMPT)])
     def test_answers_of_aws(self, site, aws, url, code, failure):
         """The launcher knows none of the codes."""
         aws.inject('ImportSnapshot', code)
@@ -299,7 +299,7 @@ class TestSourcesThatAreGone:
             self, site, tmp_path, bucket, checksums):
         url = f's3://{bucket}/missing'
         assert getJob(site, url, checksums=checksums) is None
-        with pytest.raises(PermanentError) as info:
+        with pytest.raises(DriverError) as info:
             site.provider.downloadUrl(url, str(tmp_path / 'file'))
         assert isGone([ValueError('No web server'), info.value])
 

@@ -243,7 +243,7 @@ def test_the_first_list_may_fail_as_well(site, aws, action):
 def test_first_lists_do_not_fail_for_ever(site, aws):
     site.endpoint.listing.failure_timeout = 0
     aws.inject('DescribeInstances', 'UnauthorizedOperation')
-    with pytest.raises(PermanentError, match='UnauthorizedOperation'):
+    with pytest.raises(DriverError, match='UnauthorizedOperation'):
         site.create()
 
 
@@ -271,7 +271,7 @@ def test_next_launcher_does_not_wait_for_ever(begun, aws):
     site, node = begun
     site.endpoint.listing.failure_timeout = -1
     aws.inject('DescribeHosts', 'UnauthorizedOperation')
-    with pytest.raises(PermanentError, match='UnauthorizedOperation'):
+    with pytest.raises(DriverError, match='UnauthorizedOperation'):
         site.create(node)
 
 

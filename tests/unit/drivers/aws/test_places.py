@@ -5,6 +5,7 @@ import pytest
 from tests.emulators.aws import INSTANCE_QUOTA, SPOT_QUOTA
 from zuul_nodes.drivers import (
     CapacityError,
+    DriverError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -248,7 +249,9 @@ class TestSpot:
     ('VcpuLimitExceeded', QuotaError, Failure.QUOTA),
     ('VolumeLimitExceeded', QuotaError, Failure.QUOTA),
     ('PendingVerification', TemporaryError, Failure.TEMPORARY),
-    ('UnauthorizedOperation', PermanentError, Failure.PERMANENT),
+    ('UnauthorizedOperation', DriverError, Failure.ATTEMPT),
+    ('AuthFailure', DriverError, Failure.ATTEMPT),
+    ('InvalidKeyPair.NotFound', PermanentError, Failure.PERMANENT),
     ('InvalidSubnetID.NotFound', PermanentError, Failure.PERMANENT),
     ('InvalidAMIID.NotFound', Exception, Failure.ATTEMPT),
 ])

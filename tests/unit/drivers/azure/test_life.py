@@ -159,7 +159,7 @@ def test_capacity_that_never_comes(site, azure):
     (409, 'OverconstrainedAllocationRequest', CapacityError),
     (429, 'TooManyRequests', TemporaryError),
     (500, None, TemporaryError),
-    (403, 'AuthorizationFailed', PermanentError),
+    (403, 'AuthorizationFailed', DriverError),
     (400, 'InvalidParameter', PermanentError)])
 def test_refusals(site, azure, status, code, kind):
     azure.inject('PUT', VMS, status, 'injected', code=code)
@@ -282,7 +282,7 @@ def test_wrong_secret(makeSite, azure):
     azure.credentials['client_secret'] = 'wrong'
     site = makeSite()
     azure.credentials['client_secret'] = 'secret'
-    with pytest.raises(PermanentError, match='Unable to log in: AADSTS7'):
+    with pytest.raises(DriverError, match='Unable to log in: AADSTS7'):
         site.endpoint.listInstances()
 
 

@@ -118,7 +118,7 @@ def test_launcher_stops(site, azure, run):
 def test_signatures_are_not_logged(azure, run, caplog):
     caplog.set_level(logging.DEBUG)
     azure.inject('PUT', '/md-impexp.*', 403)
-    with pytest.raises(PermanentError) as info:
+    with pytest.raises(DriverError) as info:
         run()
     assert 'sig=' not in str(info.value)
     # What libraries log is up to the operator's configuration.

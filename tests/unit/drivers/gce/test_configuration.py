@@ -19,7 +19,12 @@ from zuul_nodes.configloader.errors import (
     AttributeValueError,
     UnknownAttributeError,
 )
-from zuul_nodes.drivers import PermanentError, Resource, TemporaryError
+from zuul_nodes.drivers import (
+    DriverError,
+    PermanentError,
+    Resource,
+    TemporaryError,
+)
 from zuul_nodes.drivers.gce import GceDriver
 
 
@@ -184,7 +189,7 @@ def test_credentials_that_are_none(tmp_path, content):
     adapter = GceDriver.adapter_class(
         getConnection(credentials_file=str(path)), region='us-central1')
     adapter.start()
-    with pytest.raises(PermanentError, match=str(path)):
+    with pytest.raises(DriverError, match=str(path)):
         adapter.listZones()
     adapter.stop()
 

@@ -20,6 +20,7 @@ from zuul_nodes.drivers.gce.errors import (
     normalize,
     translate,
 )
+from zuul_nodes.launcher.providers.failures import Failure, classify
 
 # As Google writes them.
 REASONS = {
@@ -33,7 +34,7 @@ REASONS = {
         'operationInProgress'],
     Kind.PERMANENT: [
         'conditionNotMet', 'accessNotConfigured', 'SERVICE_DISABLED',
-        'BILLING_DISABLED', 'invalidParameter'],
+        'BILLING_DISABLED', 'invalidParameter', 'fieldSizeTooLarge'],
     Kind.MISSING: ['notFound'],
     Kind.EXISTS: ['alreadyExists'],
     Kind.UNKNOWN: ['conflict', 'somethingNew'],
@@ -54,18 +55,18 @@ CODES = {
         'RESOURCE_IN_USE_BY_ANOTHER_RESOURCE', 'INTERNAL_ERROR',
         'UNAVAILABLE', 'SERVICE_UNAVAILABLE', 'DEADLINE_EXCEEDED'],
     Kind.PERMANENT: [
-        'INVALID_FIELD_VALUE', 'INVALID_USAGE', 'CONDITION_NOT_MET',
-        'PERMISSIONS_ERROR', 'PERMISSION_DENIED'],
+        'INVALID_FIELD_VALUE', 'INVALID_USAGE', 'CONDITION_NOT_MET'],
     Kind.MISSING: ['RESOURCE_NOT_FOUND'],
     Kind.EXISTS: ['RESOURCE_ALREADY_EXISTS'],
-    Kind.UNKNOWN: ['INVALID_IMAGE_TAR', 'UNSUPPORTED_OPERATION'],
+    # Roles are no mistake of the label.
+    Kind.UNKNOWN: ['INVALID_IMAGE_TAR', 'UNSUPPORTED_OPERATION',
+                   'PERMISSIONS_ERROR', 'PERMISSION_DENIED'],
 }
 STATUSES = {
     Kind.TEMPORARY: [408, 429, 500, 502, 503, 504],
-    Kind.PERMANENT: [400, 401, 403, 405, 412, 413],
     Kind.MISSING: [404],
     # 410 is of an upload that has to be begun anew.
-    Kind.UNKNOWN: [0, 409, 410],
+    Kind.UNKNOWN: [0, 400, 401, 403, 405, 409, 410, 412, 413],
 }
 
 
@@ -115,6 +116,27 @@ def test_operation_has_failed(kind, code):
 @pytest.mark.parametrize('kind, status', flatten(STATUSES))
 def test_status_alone(kind, status):
     assert getKind(['invalid', 'forbidden'], 'No', status) is kind
+
+
+@pytest.mark.parametrize('status, reason, message', [
+    (400, 'invalid', "Invalid value for field 'resource.machineType': 'x'. "
+     "Machine type with name 'x' does not exist in zone 'a'."),
+    (400, 'invalid', "Invalid value for field 'resource.network': 'x'. The "
+     'referenced network resource cannot be found.'),
+    (400, 'invalid', '[pd-standard, c3] features are not compatible for '
+     'creating instance.'),
+    (404, 'notFound', "The resource 'projects/p/global/images/x' was not "
+     'found')])
+def test_message_names_the_mistake(status, reason, message):
+    error = translate(makeError(status, [
+        {'reason': reason, 'message': message}]))
+    assert classify(error) is Failure.PERMANENT
+    assert isMissing(error) is (status == 404)
+    # The same status without it may be that of a proxy.
+    error = translate(makeError(status, [
+        {'reason': reason, 'message': 'Bad'}]))
+    assert classify(error) is Failure.ATTEMPT
+    assert isMissing(error) is (status == 404)
 
 
 def test_operation_that_has_not_failed():

@@ -9,6 +9,7 @@ from tests.unit.drivers.gce.clients import insert
 from tests.unit.drivers.gce.sites import change
 from zuul_nodes.drivers import (
     CapacityError,
+    DriverError,
     PermanentError,
     QuotaError,
     State,
@@ -52,8 +53,9 @@ def test_temporary(gce, site, status, reason):
 
 def test_not_allowed(gce, site):
     gce.inject('POST', '.*/instances', 403, 'Required permission')
-    with pytest.raises(PermanentError, match='Required permission'):
+    with pytest.raises(DriverError, match='Required permission') as info:
         site.adapter.createInstance(site.makeSpec())
+    assert classify(info.value) is Failure.ATTEMPT
 
 
 @pytest.mark.parametrize('status, reason', [

@@ -182,7 +182,7 @@ def test_what_is_there_is_not_gone(gce, site):
     """Google says the same of an object that it may not read."""
     gce.objects.create('images', 'a', makeArchive())
     gce.inject('POST', '.*/images', 404)
-    with pytest.raises(PermanentError) as info:
+    with pytest.raises(DriverError) as info:
         site.adapter.importImage(
             site.makeImageSpec(format='tar.gz'), 'gs://images/a')
     assert not isinstance(info.value, GoneError)

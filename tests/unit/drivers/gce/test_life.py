@@ -173,14 +173,15 @@ def test_region_has_no_room_at_first(gce, steps):
 
 
 def test_family_of_machines_that_there_is_not_in_the_region(gce, steps):
-    """It will not be there when other instances go."""
+    """It will not be there when other instances go: the second answer confirms
+    the first."""
     gce.quota.families['C4'] = 0
     steps.setLayout(CONFIGURATION.replace('e2-standard-2', 'c4-standard-2'
                     ).replace('pd-balanced', 'hyperdisk-balanced'))
     request = steps.addRequest('debian')
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
-    assert gce.calls['instances.insert'] == 1
+    assert gce.calls['instances.insert'] == 2
     with steps.context() as context:
         request.delete(context)
     steps.runUntil(lambda: not steps.nodes())
@@ -207,8 +208,8 @@ def test_image_that_there_is_not(gce, steps):
     request = steps.addRequest('debian')
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
-    # It is of no use to try it again.
-    assert gce.calls['instances.insert'] == 1
+    # The second answer confirms the first.
+    assert gce.calls['instances.insert'] == 2
     with steps.context() as context:
         request.delete(context)
     steps.runUntil(lambda: not steps.nodes())

@@ -10,6 +10,7 @@ from zuul_nodes.drivers.kubernetes.errors import (
     Expired,
     Forbidden,
     Missing,
+    NoSuch,
     Unready,
     translate,
 )
@@ -38,14 +39,18 @@ def makeError(status, message='', encode=False):
      Failure.PERMANENT),
     (403, FORBIDDEN + 'status unknown for quota: ci, resources: pods',
      Failure.TEMPORARY),
-    (403, 'User "zuul" cannot create resource "pods"', Failure.PERMANENT),
+    (403, 'User "zuul" cannot create resource "pods"', Failure.ATTEMPT),
+    (403, FORBIDDEN + 'User "zuul" cannot create resource "pods"',
+     Failure.ATTEMPT),
+    (403, '', Failure.ATTEMPT), (404, '', Failure.ATTEMPT),
+    (400, 'Bad Request', Failure.ATTEMPT),
     (403, FORBIDDEN + 'maximum cpu usage per Container is 1',
      Failure.PERMANENT),
     (403, FORBIDDEN + 'error looking up service account ci/default: '
      'serviceaccount "default" not found', Failure.TEMPORARY),
     (403, FORBIDDEN + 'unable to create new content in namespace ci because '
      'it is being terminated', Failure.ATTEMPT),
-    (401, 'Unauthorized', Failure.PERMANENT),
+    (401, 'Unauthorized', Failure.ATTEMPT),
     (422, 'Pod "np1" is invalid', Failure.PERMANENT),
     (404, 'namespaces "ci" not found', Failure.PERMANENT),
     (409, 'pods "np1" already exists', Failure.ATTEMPT),
@@ -60,7 +65,8 @@ def test_meaning(status, message, failure, encode):
 
 
 @pytest.mark.parametrize(('status', 'message', 'kind'), [
-    (403, '', Forbidden), (404, '', Missing), (409, '', Unready),
+    (403, '', Forbidden), (404, '', Missing),
+    (404, 'pods "np1" not found', NoSuch), (409, '', Unready),
     (409, 'secrets "np1" already exists', Exists), (410, '', Expired),
     (403, 'error looking up service account', Unready),
     (500, 'No API token found for service account "default", retry after '

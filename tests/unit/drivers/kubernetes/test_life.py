@@ -19,6 +19,7 @@ from zuul_nodes.drivers import (
 )
 from zuul_nodes.drivers.kubernetes import statemachine
 from zuul_nodes.drivers.kubernetes.access import ALL_VERBS
+from zuul_nodes.drivers.kubernetes.errors import Forbidden
 from zuul_nodes.launcher.providers.failures import Failure, classify
 
 PODS = '/api/v1/pods'
@@ -418,8 +419,9 @@ def test_a_right_is_missing(makeSite, cluster, shared, right, message):
             'pods', 'secrets', 'serviceaccounts', 'roles', 'rolebindings')
         if other != resource))
     site = makeSite(SHARED, user='launcher')
-    with pytest.raises(PermanentError, match=message):
+    with pytest.raises(Forbidden, match=message) as info:
         site.create(site.makeNode())
+    assert classify(info.value) is Failure.ATTEMPT
 
 
 def test_the_cluster_has_no_place(makeSite, cluster):

@@ -21,14 +21,10 @@ ANSWERS = {
         (403, 'Forbidden', FORBIDDEN + 'exceeded quota: ci, requested: '
          'pods=1, used: pods=4, limited: pods=4')],
     Kind.FORBIDDEN: [
-        (403, 'Forbidden', FORBIDDEN + 'failed quota: ci: must specify '
-         'limits.memory for: node'),
-        (403, 'Forbidden', FORBIDDEN + 'insufficient quota to match these '
-         'scopes: [{PriorityClass In [high]}]'),
         (403, 'Forbidden', FORBIDDEN + 'User "zuul" cannot create resource '
          '"pods" in API group "" in the namespace "ci"'),
-        (403, 'Forbidden', FORBIDDEN + 'violates PodSecurity '
-         '"restricted:latest"'),
+        (403, 'Forbidden', 'forbidden: User "system:anonymous" cannot get '
+         'path "/"'),
         (403, '', 'a proxy does not let it through')],
     Kind.UNSETTLED: [
         (403, 'Forbidden', FORBIDDEN + 'status unknown for quota: ci, '
@@ -45,6 +41,9 @@ ANSWERS = {
     Kind.ATTEMPT: [
         (403, 'Forbidden', FORBIDDEN + 'unable to create new content in '
          'namespace ci because it is being terminated'),
+        (400, 'BadRequest', 'Bad Request'),
+        (401, 'Unauthorized', 'Unauthorized'),
+        (405, 'MethodNotAllowed', 'the server does not allow this method'),
         (418, '', 'nothing that an API server says')],
     Kind.EXISTS: [
         (409, 'AlreadyExists', 'pods "np1" already exists'),
@@ -62,12 +61,19 @@ ANSWERS = {
          'display a consistent list result.'),
         (410, 'Gone', 'too old resource version: 1 (2)')],
     Kind.MISSING: [
-        (404, 'NotFound', 'namespaces "ci" not found'),
-        (404, '', '404 page not found')],
+        (404, '', '404 page not found'),
+        (404, 'NotFound', 'the server could not find the requested resource'),
+        (404, '', '')],
+    Kind.NO_SUCH: [(404, 'NotFound', 'namespaces "ci" not found')],
     Kind.PERMANENT: [
+        (403, 'Forbidden', FORBIDDEN + 'failed quota: ci: must specify '
+         'limits.memory for: node'),
+        (403, 'Forbidden', FORBIDDEN + 'insufficient quota to match these '
+         'scopes: [{PriorityClass In [high]}]'),
+        (403, 'Forbidden', FORBIDDEN + 'violates PodSecurity '
+         '"restricted:latest"'),
+        (403, 'Forbidden', 'admission webhook "x" denied the request: no'),
         (400, 'BadRequest', 'Pod in version "v1" cannot be handled'),
-        (401, 'Unauthorized', 'Unauthorized'),
-        (405, 'MethodNotAllowed', 'the server does not allow this method'),
         (413, 'RequestEntityTooLarge', 'Request entity too large'),
         (422, 'Invalid', 'Pod "np1" is invalid: spec.containers: Required'),
         (500, '', 'etcdserver: request is too large')],
@@ -231,7 +237,8 @@ def test_each_row_has_a_page_and_a_meaning_for_the_launcher(row):
         Kind.QUOTA: Failure.QUOTA, Kind.CAPACITY: Failure.CAPACITY,
         Kind.TEMPORARY: Failure.TEMPORARY, Kind.UNSETTLED: Failure.TEMPORARY,
         Kind.EXPIRED: Failure.TEMPORARY, Kind.PERMANENT: Failure.PERMANENT,
-        Kind.FORBIDDEN: Failure.PERMANENT, Kind.MISSING: Failure.PERMANENT,
-        Kind.EXISTS: Failure.ATTEMPT, Kind.ATTEMPT: Failure.ATTEMPT,
+        Kind.FORBIDDEN: Failure.ATTEMPT, Kind.MISSING: Failure.ATTEMPT,
+        Kind.NO_SUCH: Failure.PERMANENT, Kind.EXISTS: Failure.ATTEMPT,
+        Kind.ATTEMPT: Failure.ATTEMPT,
     }[row.kind]
     assert str(error) == 'what it says'

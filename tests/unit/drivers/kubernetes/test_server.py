@@ -16,7 +16,7 @@ from tests.emulators.kubernetes import Behaviour, Emulator, RealCluster
 from tests.fixtures import waiting
 from zuul_nodes.drivers import PermanentError, QuotaError
 from zuul_nodes.drivers.kubernetes import quota
-from zuul_nodes.drivers.kubernetes.errors import Forbidden, translate
+from zuul_nodes.drivers.kubernetes.errors import translate
 
 # Where tools/kubernetes has put the programs.
 PROGRAMS = 'KUBERNETES_PROGRAMS'
@@ -390,7 +390,7 @@ def test_refusals_of_quota(core, place):
             'cpu=2,requests.cpu=2, limited: cpu=3,requests.cpu=2500m'
             ) in str(error)
     error = refuse('unspecified', None)
-    assert type(error) is Forbidden
+    assert type(error) is PermanentError
     assert 'failed quota: quota: must specify cpu,requests.cpu' in str(error)
 
 

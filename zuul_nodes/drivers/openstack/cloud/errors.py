@@ -42,9 +42,7 @@ def translate(error):
 
 
 def _getKind(error, status, message):
-    if isinstance(error, keystone.EndpointNotFound
-                  | keystone.MissingRequiredOptions
-                  | keystone.Unauthorized | exceptions.ConfigException):
+    if isinstance(error, keystone.EndpointNotFound):
         return PermanentError
     if not status and isinstance(
             error, keystone.ConnectFailure | keystone.SSLError

@@ -11,14 +11,15 @@ import re
 
 from zuul_nodes.drivers import (
     CapacityError,
+    DriverError,
     PermanentError,
     QuotaError,
     TemporaryError,
 )
 
 
-class NotFoundError(PermanentError):
-    """The resource does not exist."""
+class NotFoundError(DriverError):
+    """The resource does not exist, or its service cannot find it now."""
 
 
 class ExistsError(TemporaryError):
@@ -29,6 +30,8 @@ FAULTS = 'https://docs.openstack.org/api-guide/compute/faults.html'
 SERVERS = ('https://docs.openstack.org/api-ref/compute/'
            '#create-server')
 NOVA = 'https://opendev.org/openstack/nova/src/branch/master/nova/exception.py'
+VALIDATION = ('https://opendev.org/openstack/nova/src/branch/master/nova/api/'
+              'validation/validators.py')
 CINDER = ('https://opendev.org/openstack/cinder/src/branch/master/cinder/'
           'exception.py')
 NEUTRON = ('https://opendev.org/openstack/neutron-lib/src/branch/master/'
@@ -72,7 +75,7 @@ SAYINGS = (
         'Build of instance 1 aborted: Image 1 is unacceptable: Image not in '
         'a supported format',
         'Image 1 is not active.')),
-    Saying(PermanentError, 'not allowed', NOVA, (
+    Saying(PermanentError, 'not allowed to create', NOVA, (
         'It is not allowed to create an interface on external network 1',)),
     # The status is 409, as of temporary errors.
     Saying(PermanentError, 'to be more specific', SERVERS, (
@@ -80,12 +83,17 @@ SAYINGS = (
         'specific.',
         "Multiple security_group matches found for name 'default', use an "
         'ID to be more specific.')),
-    Saying(NotFoundError, '(image|flavor|network|keypair) .*could not be '
-                          'found|can not find requested image', NOVA, (
+    Saying(PermanentError, '(image|flavor|network|keypair) .*could not be '
+                           'found|security group .* not found'
+                           '|can not find requested image', NOVA, (
         'Image 1 could not be found.',
         'Flavor m1.huge could not be found.',
         'Network 1 could not be found.',
+        'Security group 1 not found for project 2.',
         'Can not find requested image')),
+    Saying(PermanentError, 'is not reachable from subnet', NEUTRON, (
+        'External network 1 is not reachable from subnet 2.  Therefore, '
+        'cannot associate Port 3 with a Floating IP.',)),
     # Nova's scheduler uses the same words for a full cloud and for a flavor
     # that fits on no host: see ``drivers.framework.capacity``.
     Saying(CapacityError, 'no valid host|no allocation candidates'
@@ -143,14 +151,22 @@ SAYINGS = (
         "Host 'compute-1' is not mapped to any cell")),
     Saying(TemporaryError, 'volume .*could not be attached', NOVA, (
         'Volume 1 could not be attached. Reason: 1',)),
+    Saying(PermanentError, 'zone is not available'
+                           '|invalid (imageref|flavorref|key_name) provided',
+           SERVERS, (
+               'The requested availability zone is not available',
+               'Invalid imageRef provided.',
+               'Invalid key_name provided.')),
+    Saying(PermanentError, 'invalid input|malformed request', VALIDATION, (
+        "Invalid input for field/attribute name. Value: 1. 1 is not of type "
+        "'string'",
+        "Invalid input received: Availability zone 'x' is invalid.",
+        'Malformed request body')),
 )
 _PATTERNS = tuple((re.compile(row.part), row) for row in SAYINGS)
-# Meaning of an HTTP status if no row matches the message; source: FAULTS.
-STATUSES = {
-    400: PermanentError, 401: PermanentError, 403: PermanentError,
-    404: NotFoundError, 405: PermanentError, 406: PermanentError,
-    409: ExistsError, 410: PermanentError, 413: PermanentError,
-    429: TemporaryError}
+# Meaning of an HTTP status if no row matches the message; source: FAULTS.  A
+# proxy or a service that has just started may send any other status once.
+STATUSES = {404: NotFoundError, 409: ExistsError}
 # Nova 2.1 reports too many requests with 403 or 413 as well.
 TOO_MANY = re.compile('too many requests|rate limit|retry after', re.I)
 

@@ -16,7 +16,10 @@ from zuul_nodes.drivers import (
     QuotaError,
     TemporaryError,
 )
-from zuul_nodes.drivers.openstack.cloud.failures import ExistsError
+from zuul_nodes.drivers.openstack.cloud.failures import (
+    ExistsError,
+    NotFoundError,
+)
 
 SERVERS = '/compute/v2.1/servers'
 
@@ -501,12 +504,16 @@ def test_quota(nodes, cloud):
     (503, 'no servers', TemporaryError),
     (429, 'slowly', TemporaryError),
     (409, 'Somebody is at it', ExistsError),
-    (403, 'Policy does not allow it', PermanentError),
+    (403, 'Policy does not allow it', DriverError),
+    (401, 'Please log in', DriverError),
+    (404, 'Not here', NotFoundError),
+    (404, 'Flavor 1 could not be found.', PermanentError),
     (403, 'Quota exceeded for instances', QuotaError),
     (413, 'Quota exceeded', QuotaError),
     (409, 'Multiple security_group matches found for name \'default\', use '
      'an ID to be more specific.', PermanentError),
-    (400, 'Bad', PermanentError)])
+    (400, 'Invalid input for field/attribute name.', PermanentError),
+    (400, 'Bad', DriverError)])
 def test_refusals(nodes, cloud, status, message, kind):
     cloud.inject('POST', SERVERS, status, message, times=9)
     with pytest.raises(kind, match=message) as info:
@@ -516,7 +523,7 @@ def test_refusals(nodes, cloud, status, message, kind):
 
 def test_servers_can_not_be_listed(nodes, cloud):
     cloud.inject('GET', SERVERS + '/detail', 403, 'Policy')
-    with pytest.raises(PermanentError, match='Policy'):
+    with pytest.raises(DriverError, match='Policy'):
         nodes.endpoint.listing.getNow()
 
 
