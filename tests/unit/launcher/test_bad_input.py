@@ -346,7 +346,8 @@ def test_request_records_no_more_than_100_failed_attempts(steps, racks):
     assert racks.created == ['one', 'two']
     entry, = request.provider_node_data
     name = steps.getProvider('one').canonical_name
-    assert entry['failed_providers'] == [name] * 100
+    # The last attempt would confirm the error.
+    assert entry['failed_providers'] == [name] * 99
 
 
 @pytest.mark.parametrize('options', ['', 'min-ready: 1, '])

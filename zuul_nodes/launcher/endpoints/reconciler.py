@@ -15,8 +15,8 @@ from zuul_nodes.launcher.endpoints.answers import NoAnswer
 from zuul_nodes.launcher.endpoints.leaks import Memory
 from zuul_nodes.launcher.endpoints.turns import Task
 from zuul_nodes.launcher.providers import (
-    Failure,
     classify,
+    countFailed,
     describe,
     getAttempts,
 )
@@ -166,9 +166,8 @@ class EndpointReconciler:
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
             former = self.answers.getAttemptsSoFar(endpoint, provider, name)
-            return NoAnswer(describe(error), former + {
-                Failure.PERMANENT: getAttempts(provider),
-                Failure.ATTEMPT: 1}.get(classify(error), 0))
+            return NoAnswer(describe(error), countFailed(
+                former, classify(error), getAttempts(provider)))
         return None
 
     def _begin(self, endpoint, task, interval):

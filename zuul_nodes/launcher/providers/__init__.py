@@ -4,6 +4,7 @@ their errors."""
 from zuul_nodes.launcher.providers.failures import (
     Failure,
     classify,
+    countFailed,
     describe,
     getAttempts,
     getFailure,
@@ -73,6 +74,7 @@ __all__ = [
     'Unreadable',
     'checkAddress',
     'classify',
+    'countFailed',
     'describe',
     'describeUnhandled',
     'getAccounts',

@@ -2,10 +2,11 @@
 
 Quota: a limit of the provider is used up; wait.  Capacity: the cloud has no
 machine for this label now; wait.  Temporary: the cloud cannot answer now;
-retry later or at another provider.  Permanent: a retry at this provider is
-useless.  Moved: the provider is not where the launch was planned any more;
-this counts as no failure, and the request is planned again.  Any other error
-counts as one launch attempt, of which a provider has a limited number.
+retry later or at another provider.  Permanent: the cloud names a mistake; one
+more attempt confirms it.  Moved: the provider is not where the launch was
+planned any more; this counts as no failure, and the request is planned again.
+Any other error counts as one launch attempt, of which a provider has a limited
+number.
 """
 
 import enum
@@ -117,6 +118,19 @@ def getAttempts(provider):
     """:return: maximum attempts of a request at a provider, limited to what
         its record can hold."""
     return min(provider.launch_attempts, MOST_ATTEMPTS)
+
+
+def countFailed(failed, failure, attempts):
+    """
+    :param int failed: number of attempts that have failed before.
+    :param Failure failure: of one more.
+    :param int attempts: as of :func:`getAttempts`.
+    :return: number of attempts that have failed now.  A permanent failure uses
+        up all attempts but the last, which confirms it.
+    """
+    if failure is Failure.PERMANENT:
+        return max(failed + 1, attempts - 1)
+    return failed + (failure is Failure.ATTEMPT)
 
 
 def describe(error, node=None):

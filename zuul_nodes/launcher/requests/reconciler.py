@@ -17,6 +17,7 @@ from zuul_nodes import audit, requestnotes
 from zuul_nodes.launcher.planner import Grant, Impossible
 from zuul_nodes.launcher.providers import (
     Failure,
+    countFailed,
     describe,
     describeUnhandled,
     getAttempts,
@@ -373,11 +374,22 @@ def _addFailure(entry, node, attempts):
     if hasFailed(node, Failure.MOVED):
         return
     if node.state == NodeState.TEMPFAILED:
-        entry['temporary'] = entry.get('temporary', {}) | {
-            node.provider: node.comment or 'unknown'}
+        _addTemporary(entry, node.provider, node.comment or 'unknown')
     elif node.state == NodeState.FAILED:
-        _addReason(entry, node.provider, node.comment or 'unknown',
-                   attempts if hasFailed(node, Failure.PERMANENT) else 1)
+        failed = entry.get('failed_providers', []).count(node.provider)
+        reason = node.comment or 'unknown'
+        failure = Failure.ATTEMPT
+        if hasFailed(node, Failure.PERMANENT):
+            failure = Failure.PERMANENT
+            # Other providers come before the attempt that confirms it.
+            _addTemporary(entry, node.provider, reason)
+        _addReason(entry, node.provider, reason,
+                   countFailed(failed, failure, attempts) - failed)
+
+
+def _addTemporary(entry, name, reason):
+    """Record that a provider is tried after others."""
+    entry['temporary'] = entry.get('temporary', {}) | {name: reason}
 
 
 def _addReason(entry, name, reason, attempts):

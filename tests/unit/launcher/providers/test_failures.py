@@ -18,7 +18,7 @@ from tests.fixtures.racks import (
 )
 from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes import requestnotes
-from zuul_nodes.drivers import CapacityError, PermanentError
+from zuul_nodes.drivers import CapacityError, DriverError, PermanentError
 from zuul_nodes.launcher.providers import getSubject, getSubjectOf
 from zuul_nodes.launcher.providers.failures import Failure, classify, describe
 
@@ -464,14 +464,62 @@ def test_temporary_error_does_not_count_as_attempt(steps, racks):
     assert len(request.provider_node_data[0]['failed_providers']) == 1
 
 
-def test_permanent_error_is_not_retried(steps, racks):
+def test_permanent_error_is_confirmed_elsewhere_first(steps, racks):
+    """What can serve the request at once comes before the confirmation."""
     steps.setLayout(cloud('one', 'two'))
-    racks.errors['one'] = CloudError('no such flavor', failure='permanent')
+    racks.errors['one'] = PermanentError('no such flavor')
     assert steps.servedBy(steps.addRequest('big')) == ['two']
     assert racks.created == ['one', 'two']
     # That goes for one node; the next request may be another matter.
     steps.serve(steps.addRequest('big'))
     assert racks.created[2:] == ['one', 'two']
+    steps.endAll(racks)
+
+
+@pytest.mark.parametrize('attempts', [2, 3, 5])
+def test_permanent_error_that_does_not_come_again_is_a_hiccup(
+        steps, racks, attempts):
+    steps.setLayout(cloud('one', launch_attempts=attempts))
+    racks.errors['one'] = [PermanentError('no such flavor')]
+    request = steps.addRequest('big')
+    assert steps.servedBy(request) == ['one']
+    assert racks.created == ['one', 'one']
+    entry, = request.provider_node_data
+    assert len(entry['failed_providers']) == attempts - 1
+    steps.endAll(racks)
+
+
+@pytest.mark.parametrize('attempts, errors', [
+    # One attempt is what the tenant has asked for.
+    (1, [PermanentError('no such flavor')]),
+    (2, [PermanentError('no such flavor')] * 2),
+    (5, [PermanentError('no such flavor')] * 2),
+    (5, [RuntimeError('no boot'), *[PermanentError('no such flavor')] * 2]),
+    (2, [RuntimeError('no boot'), PermanentError('no such flavor')]),
+    (3, [DriverError('no such flavor')] * 3),
+])
+def test_request_fails_when_an_error_is_confirmed(
+        steps, racks, attempts, errors):
+    steps.setLayout(cloud('one', launch_attempts=attempts))
+    racks.errors['one'] = list(errors)
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert racks.created == ['one'] * len(errors)
+    reason = requestnotes.getReason(request)
+    assert f'one: gave up after {attempts} attempts; ' in reason
+    assert reason.endswith('one: no such flavor')
+    steps.endAll(racks)
+
+
+def test_bare_status_is_one_of_the_attempts(steps, racks):
+    """As a token that has expired, or a service that has just started."""
+    steps.setLayout(cloud('one', launch_attempts=3))
+    racks.errors['one'] = [
+        CloudError(f'answer with status {status}', status=status)
+        for status in (401, 404)]
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
+    assert racks.created == ['one'] * 3
     steps.endAll(racks)
 
 
@@ -483,7 +531,8 @@ def test_request_fails_when_all_errors_are_permanent(steps, racks, log):
     request = steps.addRequest('big')
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
-    assert racks.created == ['one', 'two']
+    assert sorted(racks.created) == ['one', 'one', 'two', 'two']
+    assert racks.created[:2] == ['one', 'two']
     assert 'one: no flavor one' in log.text
     assert 'two: no flavor two' in log.text
     steps.endAll(racks)
@@ -804,7 +853,7 @@ def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
 
 
 @pytest.mark.parametrize('error, attempts, interval', [
-    (PermanentError('no such flavor'), 1, 1000),
+    (PermanentError('no such flavor'), 2, 0.01),
     (ValueError('no such flavor'), 3, 0.01)], ids=['permanent', 'unknown'])
 def test_request_fails_when_cloud_never_tells_its_needs(
         steps, racks, monkeypatch, log, error, attempts, interval):
