@@ -109,8 +109,9 @@ def test_node_that_fails_and_request_that_is_refused(steps, racks, audited):
     racks.errors['one'] = PermanentError('no such flavor\n"big"')
     request = steps.addRequest('big')
     steps.fail(request)
-    failed, = audited.read(event='created', result='failed')
-    assert failed['reason'] == 'no such flavor "big"'
+    # The second node confirms what the first was told.
+    failed = audited.read(event='created', result='failed')
+    assert [line['reason'] for line in failed] == ['no such flavor "big"'] * 2
     refused, = audited.read(event='refused')
     assert (refused['tenant'], refused['request'], refused['label']) == (
         'tenant', request.uuid, 'big')
