@@ -148,8 +148,10 @@ class Launcher:
                 self.settings.provider_first_backoff,
                 self.settings.provider_longest_backoff),
             self.min_ready_state.queueCheck,
-            planner.CapacityErrors(self.settings.capacity_errors,
-                                   self.settings.capacity_timeout),
+            {providers.Failure.CAPACITY: self.settings.capacity_timeout,
+             providers.Failure.TEMPORARY:
+                 self.settings.unreachable_timeout},
+            self.settings.capacity_errors,
             lambda: self.queue.addAfter(
                 endpoints.STATUSES, self.settings.status_delay))
         self.lookups = providers.Lookups()

@@ -144,7 +144,9 @@ class RecordEvents:
                 node, Failure.MOVED):
             self.supply.noteFailure(
                 self._getSubject(node), getFailure(node),
-                node.comment or 'unknown')
+                node.comment or 'unknown',
+                max(node.state_time - (node.create_state or {}).get(
+                    'start_time', node.state_time), 0))
         elif node.state in ProviderNode.FAILED_STATES and not node.request_id:
             self.min_ready.pause(self._getSubject(node))
 

@@ -222,9 +222,18 @@ class Settings:
     capacity_timeout: float = option(86400.0, '''
         If the cloud reports for this time that it lacks the capacity for a
         label, requests that only this provider could serve fail instead of
-        waiting for it.  The time is the sum of the pauses between launches
-        that fail, since a node of the label was last there.  ``0`` sets no
-        limit.''', unit='seconds', least=0)
+        waiting for it.  The time is the sum of the launches that fail and the
+        pauses between them, since a node of the label was last there.  ``0``
+        sets no limit.''', unit='seconds', least=0)
+    unreachable_timeout: float = option(600.0, '''
+        If all launches at a provider, or of a label there, fail for this time
+        because the cloud cannot be reached or cannot answer, as with a status
+        of 5xx, requests that only this provider could serve fail instead of
+        waiting for it, so that Zuul tries the alternatives of their nodesets.
+        The time is the sum of these launches and the pauses between them,
+        since the last launch that succeeded; at least ``launch-attempts``
+        launches must have failed.  Other providers serve the requests from the
+        first failure on.  ``0`` sets no limit.''', unit='seconds', least=0)
     capacity_errors: int = option(10, '''
         The number of launches in a row that must fail for lack of capacity
         before ``capacity_timeout`` applies.''', unit='launches', least=1)

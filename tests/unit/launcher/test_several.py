@@ -16,6 +16,7 @@ from tests.fixtures.racks import (
     finish,
     isDone,
 )
+from zuul_nodes import requestnotes
 from zuul_nodes.launcher.providers import getSubject
 
 State = ProviderNode.State
@@ -98,6 +99,29 @@ def test_other_launcher_finishes_building_nodes_of_stopped_one(pair, racks):
     assert [len(makers) for makers in racks.makers.values()] == [1] * 6
     assert len(second.nodes()) == 6
     pair.endAll(racks)
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=1000,
+    unreachable_timeout=0.01)
+def test_next_planner_knows_that_a_cloud_is_down(pair, racks):
+    """Each launcher counts the failures that all record."""
+    first, second = pair.launchers
+    pair.setLayout(cloud('one', launch_attempts=5))
+    racks.errors['one'] = ConnectionError('the cloud is down')
+    while not all(launcher.planner.blockers.refusals
+                  for launcher in pair.launchers):
+        request = pair.addRequest(first, 'big')
+        pair.runUntil(lambda request=request: isDone(request))
+    pair.remove(first)
+    launches = len(racks.created)
+    assert launches >= 5
+    request = pair.addRequest(second, 'big')
+    pair.runUntil(lambda: isDone(request))
+    assert '(unreachable_timeout), have failed: the cloud is down' in (
+        requestnotes.getReason(request))
+    # If the pause has ended, one launch has told it.
+    assert len(racks.created) <= launches + 1
 
 
 def test_other_launcher_serves_waiting_requests_of_stopped_one(pair, racks):

@@ -9,7 +9,6 @@ from zuul_nodes.launcher.planner.capacity import (
     LAST,
     Shortage,
 )
-from zuul_nodes.launcher.planner.capacityerrors import CapacityErrors
 from zuul_nodes.launcher.planner.decisions import Host, Slot
 from zuul_nodes.launcher.planner.limits import (
     getSlotProblem,
@@ -29,7 +28,6 @@ __all__ = [
     'END',
     'ENDED_STATES',
     'LAST',
-    'CapacityErrors',
     'Grant',
     'Host',
     'Impossible',

@@ -27,7 +27,7 @@ class Blockers:
     :param capacity: knows the quota of nodes.
     :param pauses: of providers and labels.
     :param surroundings: of the planner.
-    :ivar refusals: label at a provider -> why it lacks capacity for so long
+    :ivar refusals: provider, or label there -> why it has failed for so long
         that no request waits for it.
     """
 
@@ -67,9 +67,10 @@ class Blockers:
             if it can."""
         if not self.canUse(request, provider, label_name):
             return NO_IMAGE
-        if reason := self.refusals and self.refusals.get(
-                getSubject(provider, label_name)):
-            return Obstacle(Reason.PAUSED, f'is paused: {reason}')
+        subject = getSubject(provider, label_name)
+        for each in (subject.whole, subject) if self.refusals else ():
+            if reason := self.refusals.get(each):
+                return Obstacle(Reason.PAUSED, f'is paused: {reason}')
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
                     provider, label_name) is None):

@@ -377,7 +377,7 @@ class Planner:
             self.news.providers.add(subject.provider)
 
     def refuse(self, subject: Subject, reason: str) -> None:
-        """Have no request wait for a label at a provider.
+        """Have no request wait for a provider, or for a label there.
 
         :param reason: for users.
         """

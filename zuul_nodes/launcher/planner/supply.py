@@ -1,7 +1,7 @@
 """Processes changes in what providers can launch."""
 
 import collections
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 import logging
 import threading
 import time
@@ -9,10 +9,24 @@ import time
 from zuul.model import ProviderNode
 
 from zuul_nodes.launcher.planner.capacity import hasLaunched
-from zuul_nodes.launcher.planner.capacityerrors import CapacityErrors
+from zuul_nodes.launcher.planner.lastingfailures import (
+    LastingFailures,
+    Row,
+)
 from zuul_nodes.launcher.planner.planner import Planner
-from zuul_nodes.launcher.providers import Failure, Subject, getSubjectOf
+from zuul_nodes.launcher.providers import (
+    Failure,
+    Subject,
+    getAttempts,
+    getSubjectOf,
+)
 from zuul_nodes.launcher.workers import Backoff, WorkQueue
+
+# What ends the waiting of requests, by the kind of the failures in a row.
+REFUSALS = {
+    Failure.CAPACITY: '(capacity_timeout), have found no capacity',
+    Failure.TEMPORARY: '(unreachable_timeout), have failed',
+}
 
 
 class Supply:
@@ -23,7 +37,10 @@ class Supply:
     :param backoff: of the providers.
     :param capacityChanged: called when there may be capacity for min-ready
         nodes.
-    :param capacity_errors: of labels at providers.
+    :param timeouts: as of :class:`.LastingFailures`, of the kinds in
+        :data:`REFUSALS`.
+    :param capacity_errors: least number of launches in a row that find no
+        capacity before their time-out applies.
     :param noteChange: called after each change.
     """
 
@@ -31,7 +48,7 @@ class Supply:
 
     def __init__(self, planner: Planner, queue: WorkQueue, backoff: Backoff,
                  capacityChanged: Callable[[], object],
-                 capacity_errors: CapacityErrors,
+                 timeouts: Mapping[Failure, float], capacity_errors: int,
                  noteChange: Callable[[], object] = lambda: None) -> None:
         self.planner = planner
         self.queue = queue
@@ -39,6 +56,7 @@ class Supply:
         self.capacityChanged = capacityChanged
         self.capacity_errors = capacity_errors
         self.noteChange = noteChange
+        self.lasting = LastingFailures(timeouts)
         # Provider -> labels with a temporary failure since the last success.
         self._unreachable: dict[Subject, set[Subject]] = (
             collections.defaultdict(set))
@@ -56,30 +74,32 @@ class Supply:
         self.capacityChanged()
 
     def noteFailure(self, subject: Subject, failure: Failure,
-                    reason: str) -> None:
+                    reason: str, seconds: float = 0.0) -> None:
         """Pause what a failed launch shows to be wrong, longer after each
         failure.
 
         A lack of quota concerns all labels of the provider, a lack of capacity
         the label alone.  Of a temporary failure, the cause is unknown: it is
         the label's until a second label of the provider fails, too.  During
-        the pause of a label that lacks capacity for too long, requests do not
-        wait for it.
+        the pause after a failure that lasts for too long, requests do not wait
+        for its end.
 
         :param subject: the label of the node that was not launched.
+        :param seconds: that the launch took.
         """
+        narrow, wide = subject, subject.whole
         if failure is Failure.QUOTA:
-            subject = subject.whole
+            subject = wide
         elif failure is not Failure.CAPACITY:
-            labels = self._unreachable[subject.whole]
-            labels.add(subject)
+            failure = Failure.TEMPORARY
+            labels = self._unreachable[wide]
+            labels.add(narrow)
             if len(labels) > 1:
-                subject = subject.whole
-        self._pause(subject, reason, failure)
-
-    def _pause(self, subject: Subject, reason: str,
-               failure: Failure) -> None:
+                subject = wide
         with self._lock:
+            if failure is not Failure.TEMPORARY:
+                # The cloud answers.
+                self._clear(Failure.TEMPORARY, narrow, wide)
             if self.planner.getPause(subject):
                 # Launches that started together fail together, and count
                 # once.
@@ -87,25 +107,34 @@ class Supply:
             pause = self.backoff.noteFailure(subject)
             self.planner.pause(
                 subject, time.monotonic() + pause, reason, failure)
-            if failure is Failure.CAPACITY:
-                self._noteCapacityError(subject, pause, reason)
+            if failure is Failure.TEMPORARY and subject is narrow:
+                # It counts for the provider, too, if another label fails.
+                self._noteRow(failure, wide, pause, seconds)
+            if failure is not Failure.QUOTA and (
+                    row := self._noteRow(failure, subject, pause, seconds)):
+                self.planner.refuse(subject, (
+                    f'{row.errors} launches in a row, over {row.seconds:.0f} '
+                    f'seconds {REFUSALS[failure]}: {reason}'))
         self.log.info('Pausing %s for %.1f seconds: %s',
                       subject, pause, reason)
         self.queue.addAfter(('provider', subject), pause)
         self.noteChange()
 
-    def _noteCapacityError(self, subject: Subject, pause: float,
-                           reason: str) -> None:
-        row = self.capacity_errors.note(subject, pause)
-        if row is None:
-            return
-        if self.planner.hasLaunched(subject):
+    def _noteRow(self, failure: Failure, subject: Subject, pause: float,
+                 seconds: float) -> Row | None:
+        """:return: as of :meth:`.LastingFailures.note`."""
+        errors = self.capacity_errors
+        if failure is Failure.TEMPORARY:
+            # The tenants' providers of one name may differ.
+            errors = max(map(getAttempts, self.planner.scope.by_name.get(
+                subject.provider, ())), default=1)
+        row = self.lasting.note(failure, subject, errors, pause, seconds)
+        if row and failure is Failure.CAPACITY and (
+                self.planner.hasLaunched(subject)):
             # The capacity is in use, and comes back.
-            self.capacity_errors.clear(subject)
-            return
-        self.planner.refuse(subject, (
-            f'{row.errors} launches in a row, over {row.seconds:.0f} seconds '
-            f'(capacity_timeout), have found no capacity: {reason}'))
+            self.lasting.clear(failure, subject)
+            return None
+        return row
 
     def noteSuccess(self, subject: Subject) -> None:
         """Note a successful launch: the next pause of the provider and of the
@@ -113,20 +142,24 @@ class Supply:
 
         :param subject: the label of the node.
         """
-        for each in subject.whole, subject:
+        subjects = subject, subject.whole
+        for each in subjects:
             self.backoff.clear(each)
         self._unreachable.pop(subject.whole, None)
-        self._noteCapacity(subject)
+        self._clear(Failure.CAPACITY, *subjects)
+        self._clear(Failure.TEMPORARY, *subjects)
 
     def noteRemoval(self, node: ProviderNode) -> None:
         """:param node: that is gone, in its last known state."""
         if hasLaunched(node):
-            self._noteCapacity(getSubjectOf(
+            self._clear(Failure.CAPACITY, getSubjectOf(
                 self.planner.scope.identify(node)))
 
-    def _noteCapacity(self, subject: Subject) -> None:
-        self.capacity_errors.clear(subject)
-        self.planner.admit(subject)
+    def _clear(self, failure: Failure, *subjects: Subject) -> None:
+        """End a row of failures, and what it has led to."""
+        for subject in subjects:
+            if self.lasting.clear(failure, subject):
+                self.planner.admit(subject)
 
     def reconcile(self, subject: Subject) -> None:
         """End the pause of a provider or of a label, if it is over."""
@@ -134,7 +167,7 @@ class Supply:
             # This is the end of an earlier pause.
             self.queue.addAfter(('provider', subject), left)
             return
-        # Whether there is capacity now, only an attempt can tell.
+        # Whether the cloud can serve it now, only an attempt can tell.
         self.planner.admit(subject)
         self.planner.resume(subject)
         self.capacityChanged()

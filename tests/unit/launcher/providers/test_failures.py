@@ -301,6 +301,139 @@ def test_request_waits_while_nodes_have_the_capacity(steps, racks):
     assert len(racks.created) >= 12
 
 
+DOWN = ConnectionRefusedError('the cloud is down')
+UNREACHABLE = (
+    r'{} is paused: [0-9]+ launches in a row, over [0-9]+ seconds '
+    r'\(unreachable_timeout\), have failed: {}')
+# Requests wait during these pauses, which are as short as possible.
+SHORT = {'provider_first_backoff': 0.05, 'provider_longest_backoff': 0.05}
+
+
+@pytest.mark.settings(**SHORT, unreachable_timeout=0.01)
+@pytest.mark.parametrize('error', TEMPORARY.values(), ids=TEMPORARY)
+def test_request_fails_when_cloud_stays_down(steps, racks, error):
+    """Zuul tries the alternatives of its nodeset; the next request is served
+    if the cloud is back."""
+    steps.setLayout(cloud('one', launch_attempts=4))
+    racks.errors['one'] = error
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert len(racks.created) >= 4
+    assert re.search(UNREACHABLE.format('one', re.escape(str(error))),
+                     requestnotes.getReason(request))
+    racks.errors.clear()
+    steps.runUntil(lambda: not steps.planner.blockers.refusals)
+    steps.serve(steps.addRequest('big'))
+    # One failure does not continue the row.
+    racks.errors['one'] = [error]
+    steps.serve(steps.addRequest('big'))
+    steps.endAll(racks)
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=1000,
+    unreachable_timeout=0.01)
+def test_cloud_that_is_down_fails_the_requests_of_all_tenants(steps, racks):
+    """Their requests need no failures of their own."""
+    for tenant in ('tenant', 'another'):
+        steps.setLayout(cloud('one', launch_attempts=3), tenant)
+    racks.errors['one'] = DOWN
+    first = steps.addRequest('big')
+    steps.runUntil(lambda: isDone(first))
+    launches = len(racks.created)
+    one = steps.getProvider('one')
+    assert steps.planner.getPause(getSubject(one, 'big'))
+    request = steps.addRequest('big', tenant='another')
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert len(racks.created) == launches
+    # A label that nobody has tried is tried first.
+    other = steps.addRequest('other', tenant='another')
+    steps.runUntil(lambda: isDone(other))
+    assert len(racks.created) == launches + 1
+    # As it fails, too, the provider is down.
+    reason = requestnotes.getReason(other)
+    assert re.search(UNREACHABLE.format('one', DOWN), reason)
+    assert getSubject(one) in steps.planner.blockers.refusals
+
+
+@pytest.mark.settings(**SHORT, unreachable_timeout=0)
+def test_request_waits_without_limit_for_a_cloud_that_is_down(steps, racks):
+    steps.setLayout(cloud('one', launch_attempts=1))
+    racks.errors['one'] = [DOWN] * 12
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
+    assert racks.created == ['one'] * 13
+
+
+@pytest.mark.settings(**SHORT, unreachable_timeout=1000)
+def test_cloud_that_comes_back_in_time_serves_the_request(steps, racks):
+    steps.setLayout(cloud('one', launch_attempts=2))
+    racks.errors['one'] = [DOWN] * 8
+    assert steps.servedBy(steps.addRequest('big')) == ['one']
+
+
+@pytest.mark.settings(**SHORT, unreachable_timeout=0.01)
+@pytest.mark.parametrize('between', [
+    None, QuotaException('full'), CapacityError('No valid host was found')],
+    ids=['success', 'quota', 'capacity'])
+def test_cloud_that_answers_now_and_then_is_not_down(steps, racks, between):
+    steps.setLayout(cloud('one', launch_attempts=3))
+    racks.errors['one'] = [DOWN, DOWN, between] * 3
+    for _ in range(3 if between is None else 1):
+        steps.serve(steps.addRequest('big'))
+    assert len(racks.created) in (9, 10)
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.05, provider_longest_backoff=0.05,
+    unreachable_timeout=0.01)
+def test_label_that_fails_alone_does_not_fail_others(steps, racks):
+    steps.setLayout(cloud('one', launch_attempts=2))
+    racks.errors['one', 'big'] = DOWN
+    request = steps.addRequest('big')
+    others = 0
+    while not isDone(request):
+        steps.serve(steps.addRequest('other'))
+        others += 1
+        steps.run()
+    assert request.state == request.State.FAILED
+    assert others
+
+
+@pytest.mark.settings(
+    provider_first_backoff=1000, provider_longest_backoff=1000,
+    unreachable_timeout=1000)
+def test_other_provider_serves_after_the_first_failure(steps, racks):
+    """The timeout is for requests that nothing else can serve: one that has
+    to wait for another provider does not fail."""
+    steps.setLayout(cloud('one', 'two', resource_limits='{instances: 1}'))
+    racks.errors['one'] = DOWN
+    first, second = (steps.addRequest('big') for _ in range(2))
+    steps.runUntil(lambda: isDone(first) or isDone(second))
+    assert racks.created == ['one', 'two']
+    for label_name in ('big', None):
+        steps.planner.refuse(
+            getSubject(steps.getProvider('one'), label_name), 'down for a day')
+    done, waiting = sorted((first, second), key=isDone, reverse=True)
+    steps.runUntil(lambda: 'two' in (
+        steps.planner.getReason(waiting.uuid) or ''))
+    finish(steps, done)
+    assert steps.servedBy(waiting) == ['two']
+
+
+@pytest.mark.settings(**SHORT, unreachable_timeout=0.01)
+def test_nodeset_is_mixed_when_the_cloud_for_all_of_it_is_down(steps, racks):
+    """Until then it waits for the provider that can serve all of it."""
+    steps.setLayout(cloud('one')
+                    + addProvider('two', labels='[big]', priority=2)
+                    + addProvider('three', labels='[other]', priority=3))
+    racks.errors['one'] = DOWN
+    request = steps.addRequest('big', 'other')
+    assert steps.servedBy(request) == ['two', 'three']
+    assert racks.created.count('one') >= 3
+
+
 def test_back_off_grows_and_is_reset_by_success(steps, racks, monkeypatch):
     steps.setLayout(cloud('one'))
     pauses = noteBackoffs(steps.supply)

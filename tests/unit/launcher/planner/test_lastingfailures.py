@@ -1,4 +1,4 @@
-"""A label that never finds capacity is no reason to wait without end."""
+"""What fails for too long is no reason to wait without end."""
 
 import math
 
@@ -6,22 +6,40 @@ import pytest
 from zuul.model import ProviderNode
 
 from tests.fixtures.planning import Provider, World
-from zuul_nodes.launcher.planner import CapacityErrors
+from zuul_nodes.launcher.planner.lastingfailures import LastingFailures
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
 from zuul_nodes.launcher.providers import Failure, getSubject
 
 State = ProviderNode.State
 BIG = getSubject(Provider('a', 'big'), 'big')
+KINDS = Failure.CAPACITY, Failure.TEMPORARY
 
 
-def note(errors, *pauses):
-    """:return: the last result of errors with these pauses after them."""
-    for pause in pauses:
-        row = errors.note(BIG, pause)
-    return row
+class Failures:
+    """Failures with a clock that tests move.
+
+    :param timeout: of each kind.
+    """
+
+    def __init__(self, timeout):
+        self.now = 1000.0
+        self.lasting = LastingFailures(
+            dict.fromkeys(KINDS, timeout), lambda: self.now)
+
+    def note(self, errors, *pauses, kind=Failure.TEMPORARY, launch=0.0):
+        """
+        :param pauses: after each failure, which the next one follows.
+        :param launch: seconds that each launch takes.
+        :return: number and seconds of the last result, or None.
+        """
+        for pause in pauses:
+            self.now += launch
+            row = self.lasting.note(kind, BIG, errors, pause, launch)
+            self.now += pause
+        return row and row[:2]
 
 
-@pytest.mark.parametrize('errors, seconds, pauses, is_lasting', [
+@pytest.mark.parametrize('errors, timeout, pauses, is_lasting', [
     (3, 10, (10, 10, 10), True),
     (3, 10, (10, 10), False),
     (3, 30, (10, 10, 10), False),
@@ -30,19 +48,49 @@ def note(errors, *pauses):
     (1, 10, (10, 1), True),
     (1, 0, (10, 10, 10), False),
 ])
-def test_lack_lasts_after_errors_and_time(errors, seconds, pauses, is_lasting):
-    row = note(CapacityErrors(errors, seconds), *pauses)
-    assert bool(row) == is_lasting
-    if row:
-        assert row == (len(pauses), sum(pauses[:-1]))
+@pytest.mark.parametrize('kind', KINDS)
+def test_failure_lasts_after_errors_and_time(
+        kind, errors, timeout, pauses, is_lasting):
+    row = Failures(timeout).note(errors, *pauses, kind=kind)
+    assert row == ((len(pauses), sum(pauses[:-1])) if is_lasting else None)
 
 
 def test_success_begins_anew():
-    errors = CapacityErrors(2, 10)
-    assert note(errors, 10, 10)
-    errors.clear(BIG)
-    assert not note(errors, 10)
-    assert note(errors, 10) == (2, 10)
+    failures = Failures(10)
+    assert failures.note(2, 10, 10)
+    assert failures.lasting.clear(Failure.TEMPORARY, BIG)
+    assert not failures.lasting.clear(Failure.TEMPORARY, BIG)
+    assert not failures.note(2, 10)
+    assert failures.note(2, 10) == (2, 10)
+
+
+def test_kinds_of_failures_count_apart():
+    failures = Failures(10)
+    assert not failures.note(3, 10, 10)
+    assert not failures.note(3, 10, kind=Failure.CAPACITY)
+    assert failures.note(3, 10) == (3, 20)
+
+
+def test_launches_that_hang_count():
+    assert Failures(600).note(3, 1, 2, 4, launch=600) == (3, 1203)
+
+
+def test_time_without_launches_does_not_count():
+    failures = Failures(10)
+    failures.note(3, 4, 4)
+    failures.now += 8
+    assert not failures.note(3, 1)
+    # After a longer time, what was before says nothing.
+    failures.now += 11
+    assert not failures.note(3, 10, 10)
+    assert failures.note(3, 10)
+
+
+def test_pause_that_ends_early_counts_as_long_as_it_was():
+    failures = Failures(10)
+    failures.note(2, 300)
+    failures.now -= 299
+    assert not failures.note(2, 300)
 
 
 def refuse(world, name='a'):
@@ -67,6 +115,17 @@ def test_who_waits_is_told_that_it_is_in_vain():
     world.planner.admit(BIG)
     world.planner.resume(BIG)
     assert isinstance(world.request('big')[1], Wait)
+
+
+def test_failure_of_a_provider_concerns_all_of_its_labels():
+    world = World(Provider('a', 'big', 'small', limits={'instances': 1}))
+    world.fill(1)
+    subject = world.getSubject('a')
+    world.planner.refuse(subject, 'no route for a day')
+    for label in ('big', 'small'):
+        assert isinstance(world.request(label)[1], Impossible)
+    world.planner.admit(subject)
+    assert isinstance(world.request('small')[1], Wait)
 
 
 def test_other_providers_serve_it():
