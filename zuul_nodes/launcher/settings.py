@@ -192,7 +192,8 @@ class Settings:
     unhandled_timeout: float = option(600.0, '''
         A request fails after this time if its nodes belong to a connection
         that no running launcher handles, or to a provider that the launcher
-        of the request cannot read.''', unit='seconds', least=0)
+        of the request cannot read or whose cloud has not answered yet.''',
+        unit='seconds', least=0)
     request_timeout: Timeouts = option(  # noqa: RUF009
         Timeouts, '''
         A request that still waits for nodes after this time fails, and says

@@ -236,12 +236,13 @@ class Planner:
             yield name, status
 
     def getUnhandled(self, request_id: str) -> str | None:
-        """:return: as of :meth:`.Candidates.getUnhandled`, or None if
-            it does not wait."""
+        """:return: why neither a running launcher nor a cloud can tell
+            whether a request can be served; None if one can, or if the request
+            does not wait."""
         with self._lock:
             line, _ = self.waiting.find(request_id)
             return None if line is None else line.options.getUnhandled(
-                self.blockers.isHandled)
+                self.blockers.isHandled) or line.getUnanswered()
 
     def getOthers(self, node: ProviderNode) -> tuple[list[ProviderNode], int]:
         """

@@ -22,6 +22,10 @@ from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.planner.selection import Needs
 from zuul_nodes.launcher.providers import WIDTHS
 
+# It is unknown whether the provider can serve the request.
+UNANSWERED = frozenset((
+    Reason.PREPARING, Reason.UNKNOWN_QUOTA, Reason.NO_LAUNCHER))
+
 
 def getRank(request: NodesetRequest) -> Rank:
     """:return: what requests are served in order of; the least first."""
@@ -121,6 +125,13 @@ class Line:
             return Reason.UNREADABLE
         found = {blocker.reason for blocker in self._getAllBlockers().values()}
         return next(filter(found.__contains__, Reason), Reason.OTHER)
+
+    def getUnanswered(self) -> str | None:
+        """:return: for people, that no cloud has answered what the first
+            request needs or may use; None if one has."""
+        found = {blocker.reason for blocker in self.blockers.values()}
+        is_unknown = found and found <= UNANSWERED
+        return self.getReason(self.head) if is_unknown else None
 
     def _getAllBlockers(self) -> dict[str, Blocker]:
         return self.options.getRefusals() | self.blockers

@@ -985,6 +985,26 @@ def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
     assert not silent
 
 
+@pytest.mark.settings(unhandled_timeout=0.3)
+@pytest.mark.parametrize('method, reason', [
+    ('refreshQuotaForLabel', 'one: is being prepared: no route'),
+    ('getEndpointLimits', 'one: limits of one are not known: no route')])
+def test_request_fails_when_its_cloud_has_never_answered(
+        steps, racks, monkeypatch, method, reason):
+    """As when the launchers start while the cloud is down."""
+    def ask(provider, *args):
+        raise ConnectionError('no route')
+    with monkeypatch.context() as patch:
+        patch.setattr(ShelfProvider, method, ask)
+        steps.setLayout(cloud('one', labels='[big]'))
+        request = steps.addRequest('big')
+        steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert requestnotes.getReason(request).endswith(
+        f'{reason}; waited 0.3 seconds')
+    assert not racks.created
+
+
 @pytest.mark.parametrize('error, attempts, interval', [
     (PermanentError('no such flavor'), 2, 0.01),
     (ValueError('no such flavor'), 3, 0.01)], ids=['permanent', 'unknown'])
