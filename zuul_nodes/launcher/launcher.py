@@ -124,7 +124,10 @@ class Launcher:
         self.image_schedule = images.Schedule(self.queue, self.settings)
         self.image_records = images.ImageRecords(
             self.session, self.image_schedule.checkSoon)
-        self.node_images = images.NodeImages(self.image_records)
+        self.node_images = images.NodeImages(
+            self.image_records, lambda name: (
+                self.image_jobs.events.isUnderWay(
+                    images.EventKind.BUILD, name)))
         self.pools = EndpointPools(
             self.settings,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
@@ -136,7 +139,8 @@ class Launcher:
         self.planner = planner.Planner(
             lambda request_id: self.queue.add(('request', request_id)),
             planner.Surroundings(
-                self.node_images.canUse, self.ownership.isHandled,
+                self.node_images.canUse, self.node_images.hasImage,
+                self.ownership.isHandled,
                 self.ownership.handles, self.answers.isAsked,
                 self.answers.getProblem, self.isGiven,
                 self.settings.tenant_limits.get),
@@ -274,7 +278,7 @@ class Launcher:
         self.request_waits = requests.RequestWaits(
             self.queue, self.planner,
             PlannerRecords(self.session, self.election, waits.ROOT),
-            self._noteDemand, self.settings)
+            self._noteDemand, self.node_images.isUnderWay, self.settings)
         self.request_reconciler = requests.RequestReconciler(
             self.request_records, self.planner, self.layouts, grants,
             self.request_ends, self.request_waits, self.liveness_check)

@@ -192,7 +192,9 @@ class Settings:
     unhandled_timeout: float = option(600.0, '''
         A request fails after this time if its nodes belong to a connection
         that no running launcher handles, or to a provider that the launcher
-        of the request cannot read or whose cloud has not answered yet.''',
+        of the request cannot read or whose cloud has not answered yet.  It
+        also fails if no provider has a usable upload of its image for this
+        time while no build or upload of the image is under way.''',
         unit='seconds', least=0)
     request_timeout: Timeouts = option(  # noqa: RUF009
         Timeouts, '''

@@ -132,6 +132,14 @@ class ImageEvents:
         return Sent(content['tenant'], content['attempt'], content['time'],
                     stat.version)
 
+    def isUnderWay(self, kind, key):
+        """:return: whether the purpose of an event is being fulfilled, as far
+            as launchers have seen lately."""
+        sent = self.get(kind, key)
+        # As often as they look, with some time for each look.
+        return sent is not None and getAge(
+            sent.time) < 2 * self.schedule.settings.image_interval
+
     def getKeys(self, kind):
         """:return: a set of the keys that have a record."""
         return self._keys[kind].get()

@@ -1,8 +1,12 @@
 """Selection of the upload of an image for a node."""
 
+from zuul.model import ImageUpload
+
 from zuul_nodes import uploadboots
 from zuul_nodes.imageuse import isUsable
-from zuul_nodes.launcher.images.policy import isInService
+from zuul_nodes.launcher.images.policy import isInService, isWaiting
+
+UNFINISHED_STATES = (ImageUpload.State.PENDING, ImageUpload.State.UPLOADING)
 
 
 class NoImageError(Exception):
@@ -13,10 +17,13 @@ class NodeImages:
     """Selects images for nodes.
 
     :param ImageRecords records: of all images.
+    :param isBuilding: called with the canonical name of an image; returns
+        whether a build of it is under way.
     """
 
-    def __init__(self, records):
+    def __init__(self, records, isBuilding=lambda name: False):
         self.records = records
+        self.isBuilding = isBuilding
 
     def getExternalId(self, node, provider):
         """Select the image for a node.
@@ -51,19 +58,45 @@ class NodeImages:
         image = self._getImage(provider, label_name)
         return image is None or bool(self._getReady(image, provider))
 
+    def isUnderWay(self, provider, label_name):
+        """:return: whether a build of a label's image, or an upload of it to a
+            provider, has begun and not ended yet."""
+        image = self._getImage(provider, label_name)
+        return image is not None and (
+            self.isBuilding(image.canonical_name) or any(
+                isUsable(upload, image, provider) and (
+                    upload.state in UNFINISHED_STATES or isWaiting(upload))
+                for upload in self.records.getUploads(image.canonical_name)))
+
     def canUse(self, request, provider, label_name):
         """
         :param NodesetRequest request: which may be of a validation job.
-        :return: whether the provider can launch nodes of a label for it.
+        :return: whether the provider can ever launch nodes of a label for it.
         """
+        tested = self._findTested(request, provider, label_name)
+        return tested is not False
+
+    def hasImage(self, request, provider, label_name):
+        """
+        :param NodesetRequest request: which may be of a validation job.
+        :return: whether the provider has the image for new nodes of a label
+            now.
+        """
+        tested = self._findTested(request, provider, label_name)
+        return (self.isReady(provider, label_name) if tested is None
+                else tested)
+
+    def _findTested(self, request, provider, label_name):
+        """:return: whether the provider can boot the upload that a request
+            validates; None if nodes of the label boot something else."""
         image = self._getImage(provider, label_name)
         if image is None or not request.image_upload_uuid:
-            return True
+            return None
         try:
             upload = self._getTested(request, image)
         except NoImageError:
-            return image.name not in (request.image_names or ())
-        return upload is None or bool(
+            return False if image.name in (request.image_names or ()) else None
+        return None if upload is None else bool(
             upload.external_id and isUsable(upload, image, provider))
 
     def _getImage(self, provider, label_name):

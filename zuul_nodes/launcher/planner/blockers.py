@@ -12,6 +12,7 @@ from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.surroundings import IsAsked, Surroundings
 from zuul_nodes.launcher.providers import (
     Subject,
+    describe,
     describeUnhandled,
     getSubject,
     isGiven,
@@ -37,6 +38,7 @@ class Blockers:
         self.pauses = pauses
         self.refusals: dict[Subject, str] = {}
         self.canUse = surroundings.canUse
+        self.hasImage = surroundings.hasImage
         self.isHandled = surroundings.isHandled
         self.handles = surroundings.handles
         self.isAsked = (
@@ -84,8 +86,16 @@ class Blockers:
                     label_name: str) -> Obstacle | None:
         """:return: why a provider cannot launch a node for a request now; None
             if it can."""
-        if not self.canUse(request, provider, label_name):
-            return NO_IMAGE
+        try:
+            has_image = self.hasImage(request, provider, label_name)
+        except Exception as error:
+            # Only where images are is unknown; other providers go on.
+            return Obstacle(Reason.NO_IMAGE, (
+                f'cannot tell where it has images: {describe(error)}'))
+        if not has_image:
+            return Obstacle(Reason.NO_IMAGE, (
+                'has no usable upload of the image '
+                + provider.labels[label_name].image))
         return self.getPause(provider, label_name)
 
     def getState(self, provider: BaseProvider) -> tuple[object, ...]:

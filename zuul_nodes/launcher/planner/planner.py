@@ -237,8 +237,8 @@ class Planner:
 
     def getUnhandled(self, request_id: str) -> str | None:
         """:return: why neither a running launcher nor a cloud can tell
-            whether a request can be served; None if one can, or if the request
-            does not wait."""
+            whether a request can be served, or none has its image; None if one
+            can, or if the request does not wait."""
         with self._lock:
             line, _ = self.waiting.find(request_id)
             return None if line is None else line.options.getUnhandled(

@@ -24,7 +24,8 @@ from zuul_nodes.launcher.providers import WIDTHS
 
 # It is unknown whether the provider can serve the request.
 UNANSWERED = frozenset((
-    Reason.PREPARING, Reason.UNKNOWN_QUOTA, Reason.NO_LAUNCHER))
+    Reason.PREPARING, Reason.UNKNOWN_QUOTA, Reason.NO_LAUNCHER,
+    Reason.NO_IMAGE))
 
 
 def getRank(request: NodesetRequest) -> Rank:
@@ -128,7 +129,7 @@ class Line:
 
     def getUnanswered(self) -> str | None:
         """:return: for people, that no cloud has answered what the first
-            request needs or may use; None if one has."""
+            request needs or may use, or has its image; None if one has."""
         found = {blocker.reason for blocker in self.blockers.values()}
         is_unknown = found and found <= UNANSWERED
         return self.getReason(self.head) if is_unknown else None

@@ -21,8 +21,9 @@ class Surroundings:
     """Functions that answer at once.
 
     :ivar canUse: tells for a request, a provider and the name of a label
-        whether that provider has the image for it.  For requests with
+        whether that provider can ever boot its image.  For requests with
         equal labels, tenant and images, the answer is the same.
+    :ivar hasImage: tells for the same whether it can now.
     :ivar isHandled: tells for the name of a connection whether there is
         a launcher that makes nodes there.
     :ivar handles: tells the same for this launcher.  Other launchers ask
@@ -37,6 +38,8 @@ class Surroundings:
         at all providers, resource -> amount; always the same.
     """
     canUse: Callable[[NodesetRequest, BaseProvider, str], bool] = (
+        lambda *args: True)
+    hasImage: Callable[[NodesetRequest, BaseProvider, str], bool] = (
         lambda *args: True)
     isHandled: Callable[[str], bool] = lambda name: True
     handles: Callable[[str], bool] = lambda name: True

@@ -20,6 +20,8 @@ class RequestWaits:
     :param Planner planner: knows why requests wait.
     :param PlannerRecords records: of the reasons, by the names of tenants.
     :param noteDemand: called when a request waits.
+    :param isUnderWay: called with a provider and the name of a label; returns
+        whether the image of its nodes is being built or uploaded.
     :param Settings settings:
     :ivar float unhandled_timeout: seconds that a request waits for a launcher
         that handles a connection that it needs.
@@ -31,11 +33,13 @@ class RequestWaits:
 
     log = logging.getLogger('zuul.nodes.requests')
 
-    def __init__(self, queue, planner, records, noteDemand, settings):
+    def __init__(self, queue, planner, records, noteDemand, isUnderWay,
+                 settings):
         self.queue = queue
         self.planner = planner
         self.records = records
         self.noteDemand = noteDemand
+        self.isUnderWay = isUnderWay
         self.delay = settings.reason_delay
         self.interval = settings.reason_interval
         # When the reasons were recorded the last time, by the monotonic clock.
@@ -115,9 +119,22 @@ class RequestWaits:
         now = time.monotonic()
         since = self.unhandled.setdefault(request.uuid, now)
         left = since + self.unhandled_timeout - now
+        if left <= 0 and self._awaitsImage(request):
+            # The time begins when the image is no longer under way.
+            self.unhandled[request.uuid] = now
+            left = self.unhandled_timeout
         if left > 0:
             self.queue.addAfter(('request', request.uuid), left)
         return left <= 0
+
+    def _awaitsImage(self, request):
+        """:return: whether an image of a request is being built or uploaded.
+        """
+        providers = self.planner.scope.by_tenant.get(
+            request.tenant_name, {}).values()
+        return any(self.isUnderWay(provider, name)
+                   for name in set(request.labels) for provider in providers
+                   if name in provider.labels)
 
     def findTimeout(self, request):
         """
