@@ -61,8 +61,8 @@ def test_request_waits_until_an_upload_is_usable(
     request = images.addRequest('big', 'big')
     assert REASON in images.waitForReason(request)
     assert racks.created == []
-    with images.context() as context, upload.locked(context):
-        upload.updateAttributes(context, state=State.READY, validated=True)
+    with images.context() as context:
+        upload.updateAttributes(context, _state=State.READY, validated=True)
     images.serve(request)
     assert len(racks.created) == 2
 
@@ -99,7 +99,7 @@ def test_request_waits_as_long_as_the_image_is_under_way(images, how):
     if how == 'event':
         events.forgetEvent(EventKind.BUILD, name)
     else:
-        with images.context() as context, upload.locked(context):
+        with images.context() as context:
             upload.delete(context)
     images.fail(request)
 
