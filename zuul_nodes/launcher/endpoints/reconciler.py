@@ -89,7 +89,10 @@ class EndpointReconciler:
         """
         prepared = self._prepared.get(endpoint.canonical_name, ())
         return (self.layouts.isKnown()
-                and not self.layouts.scope.unreadable
+                and not any(
+                    each.mayBeAt(endpoint) for unreadable
+                    in self.layouts.scope.unreadable_by_tenant.values()
+                    for each in unreadable.values())
                 and all(any(provider is each for each in prepared)
                         for provider in providers))
 

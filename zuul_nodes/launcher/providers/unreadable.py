@@ -20,12 +20,20 @@ class Unreadable(typing.NamedTuple):
     :ivar str problem: what is wrong, for users.
     :ivar frozenset label_names: names of its labels; None if they cannot be
         read either.
+    :ivar str connection_name: the name of its connection; None if that cannot
+        be read either, so that no launcher can launch its nodes.
     """
     problem: str
     label_names: frozenset | None = None
+    connection_name: str | None = None
 
     def mayHave(self, label_name):
         return self.label_names is None or label_name in self.label_names
+
+    def mayBeAt(self, endpoint):
+        """:return: whether another launcher may have the provider at an
+            endpoint."""
+        return self.connection_name == endpoint.connection.connection_name
 
     def __str__(self):
         return self.problem
@@ -72,4 +80,4 @@ def examine(context, path, canonical_name, connections, error):
         # Zuul tries to delete a provider that it cannot read, and that
         # fails as well; the context is the first error.
         problem = describe(error.__context__ or error)
-    return Unreadable(f'{prefix}: {problem}', label_names)
+    return Unreadable(f'{prefix}: {problem}', label_names, connection_name)

@@ -328,11 +328,23 @@ def test_no_resource_goes_while_a_provider_is_unreadable(
         keeper, cloud, goRound, prepared):
     cloud.add('template', 'template', keeper.tags())
     keeper.unreadable['tenant'] = {
-        'example.com%2Fnodes/rack-other': Unreadable('no driver')}
+        'example.com%2Fnodes/rack-other': Unreadable(
+            'no driver', None, 'rack')}
     goRound(3)
     assert cloud.names == {'template'}
     keeper.unreadable.clear()
     goRound(2)
+    assert cloud.names == set()
+
+
+@pytest.mark.parametrize('connection', ['other', None])
+def test_resources_go_though_a_provider_elsewhere_is_unreadable(
+        keeper, cloud, goRound, prepared, connection):
+    """Or one that no launcher can read."""
+    cloud.add('template', 'template', keeper.tags())
+    keeper.unreadable['tenant'] = {
+        'example.com%2Fnodes/there': Unreadable('?', None, connection)}
+    goRound(3)
     assert cloud.names == set()
 
 
