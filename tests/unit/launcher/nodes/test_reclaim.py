@@ -273,3 +273,66 @@ def test_each_launcher_deletes_its_nodes_for_waiting_requests(several, racks):
     assert len(racks.deleted) == 2
     several.runUntil(lambda: all(
         len(each.nodes()) == 4 for each in several.launchers))
+
+
+def keepLong(text, number, seconds=316224000):
+    """:return: a layout that keeps ready nodes for years."""
+    return text.replace('name: big,', (
+        f'name: big, min-ready: {number}, min-retention-time: {seconds},'))
+
+
+SHARED = cloud('one').replace(
+    'connection: rack\n', 'connection: rack\n    quota: {instances: 3}\n')
+
+
+def test_retained_node_makes_room_for_a_request_of_another_tenant(
+        steps, racks):
+    """As little as is needed, and the others stay."""
+    steps.setLayout(keepLong(SHARED, 10), 'greedy')
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)
+    steps.setLayout(SHARED, 'other')
+    request, _ = steps.serveNew('other', tenant='other')
+    assert len(steps.nodes(State.READY)) == 3
+    finish(steps, request)
+    # Its owner's requests have to wait.
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3
+                   and not steps.api.getNodesetRequests())
+    waiting = steps.addRequest('other', tenant='greedy')
+    before = {node.uuid for node in steps.nodes()}
+    steps.runUntilWaiting(waiting)
+    choose(steps, 3)
+    assert before == {node.uuid for node in steps.nodes()}
+
+
+def choose(launcher, rounds):
+    """Choose the nodes to delete several times."""
+    for _ in range(rounds):
+        launcher.reclaim.reconcile()
+        launcher.run()
+
+
+@pytest.mark.settings(tenant_limits='greedy=instances:1')
+def test_min_ready_nodes_count_in_the_limits_of_their_tenant(steps, racks):
+    steps.setLayout(keepLong(SHARED, 10, 0), 'greedy')
+    steps.runUntil(lambda: steps.nodes(State.READY))
+    steps.setLayout(SHARED, 'other')
+    requests = [steps.serveNew('other', tenant='other')[0] for _ in range(2)]
+    assert len(racks.instances) == 3
+    for request in requests:
+        finish(steps, request)
+    steps.runUntil(lambda: len(racks.instances) == 1)
+    steps.run()
+    # A request of its own comes first.
+    steps.serveNew('other', tenant='greedy')
+    assert len(racks.instances) == 1
+
+
+@pytest.mark.settings(min_ready_limit=2, min_retention_limit=5)
+def test_operator_limits_min_ready_and_retention(steps, racks):
+    steps.setLayout(keepLong(cloud('one'), 100000))
+    steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
+    steps.run()
+    assert [node.min_retention_time for node in steps.nodes()] == [5, 5]
+    steps.setLayout(keepLong(cloud('one'), 1, 3))
+    steps.runUntil(lambda: any(
+        node.min_retention_time == 3 for node in steps.nodes()))
