@@ -343,6 +343,13 @@ class Flattening:
 
     def _refuseUnattached(self, part, kind):
         name = part.structure[kind]
+        defined = getattr(self.layout, f'{kind}s')
+        if name not in defined:
+            # A section of another project may list it nevertheless.
+            raise UnknownNameError(
+                f'The {describe(part.stanza)} needs the {kind} {quote(name)}, '
+                f'which the {describe(self.provider_config)} cannot get: this '
+                f'tenant does not have that {kind}. {suggest(name, defined)}')
         known = getattr(self.parts, kind)
         raise UnknownNameError(
             f'The {describe(part.stanza)} needs the {kind} {quote(name)}, '

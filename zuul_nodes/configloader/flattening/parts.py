@@ -218,13 +218,13 @@ class Parts:
             self._readEntry(kind, entry, depth, config_object)
 
     def _readEntry(self, kind, entry, depth, config_object):
-        name = entry.get('name')
-        if not isinstance(name, str):
-            raise UnknownNameError(
-                f'The {describe(config_object)} has an entry in "{kind}s" '
-                f'without the name of a {kind}')
+        name = checkName(kind, entry, config_object)
         known = getattr(self.layout, f'{kind}s')
         if name not in known:
+            if self._isOfOtherProject(config_object):
+                # A central section serves several tenants.  Each tenant gets
+                # the entries for the objects that it has.
+                return
             raise UnknownNameError(explainUnknown(
                 f'The {describe(config_object)}', kind, name, known))
         entries = self._entries[kind].setdefault(name, [])
@@ -235,6 +235,10 @@ class Parts:
         entries.append((
             depth, config_object, self._take(entry, depth, config_object),
             getattr(entry, 'line', None)))
+
+    def _isOfOtherProject(self, config_object):
+        return not config_object.source_context.isSameProject(
+            self.provider_config.source_context)
 
     def _makePart(self, kind, name, entries):
         stanza = getattr(self.layout, f'{kind}s')[name]
@@ -377,6 +381,21 @@ class Parts:
             f'{what} has the attribute "{name}", which the driver '
             f'{self.driver_name} of the {describe(self.provider_config)} '
             f'does not know. {suggest(name, known)}')
+
+
+def checkName(kind, entry, config_object):
+    """
+    :param dict entry: of a section or a provider, for an object of the kind.
+    :param config_object: the section or the provider.
+    :return: the name in the entry.
+    :raises UnknownNameError: there is none.
+    """
+    name = entry.get('name')
+    if not isinstance(name, str):
+        raise UnknownNameError(
+            f'The {describe(config_object)} has an entry in "{kind}s" '
+            f'without the name of a {kind}')
+    return name
 
 
 def _checkStructure(part, key, value, origin):

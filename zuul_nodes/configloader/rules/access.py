@@ -1,16 +1,22 @@
 """Access to labels: the labels that nodesets may name.
 
 In a tenant with ``use-nodepool: false``, a nodeset may name a label if the
-tenant has a label object of that name and one of its providers offers it.
-Zuul itself requires only the label object, and the job then ends with
-NODE_FAILURE.  In any other tenant, Nodepool provides the labels that no
-provider offers.
+tenant has a label object of that name, as Zuul requires.  If no provider of
+the tenant offers the label, jobs with that nodeset end with NODE_FAILURE.
+This is a warning: the project of the nodeset may be shared with tenants whose
+providers offer the label, and an error would block changes to that project
+here.  In any other tenant, Nodepool provides the labels that no provider
+offers.
 
 An alias of an offered label is not sufficient.  An alias lets a request use
 an existing node, but Zuul first selects a provider that has the label itself.
 """
 
-from zuul.exceptions import ConfigurationSyntaxError, LabelNotFoundError
+from zuul.exceptions import (
+    SEVERITY_WARNING,
+    ConfigurationSyntaxError,
+    LabelNotFoundError,
+)
 
 from zuul_nodes.configloader.errors import describe
 from zuul_nodes.suggestions import quote, suggest
@@ -25,6 +31,7 @@ class UnknownLabelError(LabelNotFoundError):
 class LabelNotOfferedError(UnknownLabelError):
     zuul_error_name = 'Label Not Offered'
     zuul_error_problem = 'label that no provider offers'
+    zuul_error_severity = SEVERITY_WARNING
 
 
 class Access:
@@ -32,13 +39,17 @@ class Access:
 
     def checkNodeset(self, nodeset, layout):
         """
-        :raises UnknownLabelError: no node can have a label of the nodeset.
+        :raises UnknownLabelError: the tenant has no label of a name in the
+            nodeset.
+        :raises LabelNotOfferedError: no node can have a label of the nodeset.
         """
         if layout.tenant.use_nodepool:
             return
         # For a change under review, the layout as it will be once merged.
         layout = getattr(layout, 'proposed', layout)
-        for name in sorted(nodeset.flattenAlternativeLabels()):
+        # A warning does not hide an error.
+        for name in sorted(nodeset.flattenAlternativeLabels(),
+                           key=lambda name: (name in layout.labels, name)):
             if not isOffered(name, layout):
                 _raiseError(name, layout)
 

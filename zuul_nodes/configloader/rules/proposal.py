@@ -17,8 +17,11 @@ import itertools
 
 from zuul import model
 
-from zuul_nodes.configloader.errors import describe
-from zuul_nodes.configloader.rules.access import isOffered
+from zuul_nodes.configloader.errors import describe, formatLocation
+from zuul_nodes.configloader.rules.access import (
+    LabelNotOfferedError,
+    isOffered,
+)
 from zuul_nodes.configloader.rules.duplicates import KINDS
 
 # Parsed objects of each kind, and the errors of their stanzas.
@@ -66,7 +69,9 @@ class Proposal:
             for running jobs: it belongs to a change of a config project.
         """
         proposed = vars(layout).pop('proposed', layout)
-        messages = _findDifferences(item, layout, proposed)
+        messages = itertools.chain(
+            _findNotOffered(item, layout),
+            _findDifferences(item, layout, proposed))
         if proposed is not layout:
             messages = itertools.chain(
                 _findNeeds(item, layout, proposed), messages)
@@ -113,6 +118,19 @@ def _findDifferences(item, layout, proposed):
             elif _getFile(before.source_context) not in broken:
                 yield (f'The {describe(before)} is removed when this change '
                        f'has merged. Until then, jobs use it.')
+
+
+def _findNotOffered(item, layout):
+    """Yield a warning for each use of a label that no provider offers.
+
+    Zuul reports the warnings of a layout only beside an error.
+    """
+    for error in layout.loading_errors.errors:
+        if (error.name == LabelNotOfferedError.zuul_error_name
+                and _isFileTouched(item, error.key.context)):
+            location = formatLocation(
+                error.key.context, error.key.mark and error.key.mark.line + 1)
+            yield f'{error.short_error} (needed in {location}).'
 
 
 def _findNeeds(item, layout, proposed):
@@ -163,9 +181,11 @@ def _getFile(context):
 
 def _isTouched(item, config_object):
     """:return: whether the item's own changes touch the object's file."""
-    if config_object is None:
-        return False
-    context = config_object.source_context
+    return config_object is not None and _isFileTouched(
+        item, config_object.source_context)
+
+
+def _isFileTouched(item, context):
     for change in item.changes:
         files = getattr(change, 'files', None)
         if (change.project.canonical_name == context.project_canonical_name

@@ -4,12 +4,8 @@ A provider reports the mistakes in all its parts.  This rule reports the
 mistakes that no provider has reported, so that one mistake gives one error.
 """
 
-from zuul_nodes.configloader.errors import (
-    UnknownNameError,
-    describe,
-    explainConnection,
-    explainUnknown,
-)
+from zuul_nodes.configloader.errors import describe, explainConnection
+from zuul_nodes.configloader.flattening.parts import checkName
 from zuul_nodes.configloader.flattening.vocabulary import STRUCTURE
 from zuul_nodes.configloader.objects.section import getLineage
 
@@ -29,7 +25,7 @@ class CheckUnused:
                 getLineage(layout, section)
                 if section.name not in attached:
                     _checkConnection(parse_context, section)
-                    _checkEntries(layout, section)
+                    _checkEntries(section)
         reported = [error.short_error for error in parse_context.error_list]
         for kind in (*STRUCTURE, 'section'):
             for config_object in getattr(layout, f'{kind}s').values():
@@ -58,14 +54,15 @@ def _checkConnection(parse_context, section):
         raise explainConnection(section, name, connections)
 
 
-def _checkEntries(layout, section):
+def _checkEntries(section):
+    """Check that entries have names.
+
+    The names themselves are not checked: a section that serves several
+    tenants may list objects that this tenant does not have.
+    """
     for kind in STRUCTURE:
-        known = getattr(layout, f'{kind}s')
         for entry in section.config.get(f'{kind}s') or ():
-            name = entry.get('name')
-            if not isinstance(name, str) or name not in known:
-                raise UnknownNameError(explainUnknown(
-                    f'The {describe(section)}', kind, str(name), known))
+            checkName(kind, entry, section)
 
 
 def _findUnreported(config_object, reported):

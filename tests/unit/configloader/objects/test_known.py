@@ -88,13 +88,10 @@ def load(text):
      '{usrname: zuul}}', 'Did you mean "username"?'),
     ('- section: {name: desk, connection: null, az: [1]}',
      'has an invalid value for "az": expected str'),
-    ('- image: {name: debian, type: zuul}\n'
-     '- section: {name: desk, connection: null, images: [debain]}',
-     'The section "desk" (project example.com/nodes, branch main, file '
-     'zuul.d/objects.yaml, line 2) refers to the image "debain", which this '
-     'tenant does not have. Did you mean "debian"?'),
     ('- section: {name: desk, connection: null, labels: [{name: [1]}]}',
-     'refers to the label "[1]"'),
+     'The section "desk" (project example.com/nodes, branch main, file '
+     'zuul.d/objects.yaml, line 1) has an entry in "labels" without the name '
+     'of a label'),
     ('- image: {name: debian, type: zuul, import-timeout: [1]}',
      'not a list'),
     ('- section: {name: desk, connection: null, launch-timeout: true}',
@@ -113,6 +110,9 @@ def test_an_object_that_nobody_uses(text, expected):
     '- section: {name: desk, parent: base, region: here, az: [a, b]}\n'
     '- section: {name: base, abstract: true, connection: null, '
     'image-defaults: {username: zuul, import-timeout: 3}, images: [debian]}',
+    # A section may serve tenants that have more.
+    '- section: {name: desk, connection: null, images: [debian], '
+    'flavors: [small], labels: [{name: debian, boot-timeout: 3}]}',
     '- label: {name: debian, aliases: debian, tags: {a: b}, spec: {a: b}}',
 ])
 def test_an_object_that_is_right_for_any_driver(text):

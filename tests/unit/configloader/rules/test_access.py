@@ -1,4 +1,5 @@
-"""With "use-nodepool: false", unknown labels are errors."""
+"""With "use-nodepool: false", unknown labels are errors, and labels that no
+provider offers are warnings."""
 
 import pytest
 
@@ -44,7 +45,7 @@ ALIAS = {**ONE_MORE, LABELS_FILE: LABELS.replace(
     # The provider for a request is one that has the label itself.
     (ALIAS, NOT_OFFERED + 'Attach it to one of: "desk"'),
 ])
-def test_label_that_is_unknown_or_not_offered_is_an_error(changed, expected):
+def test_label_that_is_unknown_or_not_offered_is_reported(changed, expected):
     assert expected in load(changed)
     assert load(changed, use_nodepool=True) == []
 
@@ -64,9 +65,77 @@ def test_label_that_is_unknown_or_not_offered_is_an_error(changed, expected):
             - testjob:
                 nodeset: {nodes: {name: node, label: sid}}
     '''])
-def test_label_that_is_not_offered_is_an_error_in_any_nodeset(jobs):
+def test_label_that_is_not_offered_is_reported_in_any_nodeset(jobs):
     errors = load({**ONE_MORE, JOBS_FILE: jobs})
     assert errors == [NOT_OFFERED + 'Attach it to one of: "desk"']
+
+
+SHARED = '''
+- nodeset: {name: shared, nodes: {name: node, label: sid}}
+'''
+ALTERNATIVES = '''
+- nodeset:
+    name: shared
+    alternatives:
+      - nodes: {name: node, label: sid}
+      - nodes: {name: node, label: debian}
+'''
+USERS = '''
+- job: {name: testjob, nodeset: shared}
+- job: {name: other, nodeset: {nodes: {name: node, label: debian}}}
+'''
+
+
+@pytest.mark.parametrize('changed', [
+    {BASE_FILE: FILES[BASE_FILE] + SHARED, JOBS_FILE: USERS},
+    {BASE_FILE: FILES[BASE_FILE] + SHARED.replace('label: sid', 'label: lost')
+     + '- label: {name: lost}', JOBS_FILE: USERS},
+    {JOBS_FILE: SHARED + USERS},
+    {JOBS_FILE: ALTERNATIVES + USERS},
+    {JOBS_FILE: JOB % 'sid' + USERS.replace('testjob', 'third').replace(
+        'nodeset: shared', 'parent: base')},
+    {BASE_FILE: FILES[BASE_FILE] + JOB % 'sid', JOBS_FILE: USERS.replace(
+        'testjob', 'third').replace('nodeset: shared', 'parent: base')},
+], ids=['shared', 'shared label', 'own', 'alternatives', 'anonymous',
+        'anonymous and shared'])
+def test_a_label_that_is_not_offered_is_a_warning(changed):
+    tenant = Tenant({**FILES, **ONE_MORE, **changed})
+    error, = tenant.layout.loading_errors.errors
+    assert error.severity == 'warning'
+    assert error.name == 'Label Not Offered'
+    assert 'exists, but no provider of this tenant offers it' in error.error
+    assert 'other' in tenant.layout.jobs
+
+
+def test_a_label_that_is_not_offered_hides_no_unknown_one():
+    # By name, the unknown one would come last.
+    error, = Tenant({**FILES, **ONE_MORE, JOBS_FILE: SHARED.replace(
+        '{name: node, label: sid}',
+        '[{name: node, label: sid}, {name: more, label: unknown}]')
+    }).layout.loading_errors.errors
+    assert error.severity == 'error'
+    assert 'The label "unknown" was not found' in error.error
+
+
+@pytest.mark.parametrize('name', ['jobs.yaml', 'more.yaml'])
+def test_a_change_with_a_label_that_is_not_offered_has_a_comment(name):
+    """Zuul reports the warnings of a layout only beside an error."""
+    tenant = Tenant({**FILES, LABELS_FILE: LABELS + NEW_LABEL})
+    path = (*JOBS_FILE[:2], f'zuul.d/{name}')
+    layout, warnings = tenant.propose({path: SHARED})
+    assert all(error.severity == 'warning'
+               for error in layout.loading_errors.errors)
+    warning, = warnings
+    assert warning == (
+        NOT_OFFERED + 'Attach it to one of: "desk" (needed in project '
+        f'example.com/nodes, branch main, file zuul.d/{name}, line 2).')
+
+
+def test_a_change_has_no_comment_about_files_of_others():
+    tenant = Tenant({**FILES, **ONE_MORE, JOBS_FILE: SHARED})
+    _, warnings = tenant.propose({
+        (*JOBS_FILE[:2], 'zuul.d/more.yaml'): USERS})
+    assert warnings == []
 
 
 def test_provider_in_error_hides_labels_that_are_not_offered():
