@@ -15,6 +15,17 @@ class SectionError(ConfigurationSyntaxError):
     zuul_error_problem = 'section error'
 
 
+class SectionGoneError(SectionError):
+    """The tenant does not have a section, or no provider may use it.
+
+    :ivar section_name: the name of the section.
+    """
+
+    def __init__(self, section_name, message):
+        super().__init__(message)
+        self.section_name = section_name
+
+
 class UnknownNameError(ConfigurationSyntaxError):
     zuul_error_name = 'Unknown Name'
     zuul_error_problem = 'unknown name'

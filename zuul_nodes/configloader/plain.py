@@ -108,6 +108,19 @@ def keepReplacing(conf, parse):
     return config_object
 
 
+def toData(value):
+    """
+    :param value: of a stanza that :func:`copyStanza` has copied.
+    :return: a copy that keeps its meaning as JSON.
+    """
+    if isinstance(value, dict):
+        return {key: toData(each) for key, each in value.items()}
+    if isinstance(value, list):
+        copy = [toData(each) for each in value]
+        return {REPLACE: copy} if isinstance(value, Replacement) else copy
+    return value
+
+
 class _Copier:
 
     def __init__(self):

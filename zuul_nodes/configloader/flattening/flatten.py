@@ -26,6 +26,7 @@ from zuul_nodes.configloader.flattening.validation import Validation
 from zuul_nodes.configloader.flattening.vocabulary import (
     FINAL,
     LABEL_ALONE,
+    LIMITS,
     OF_A_NODE,
     OF_ANY_IMAGE,
     OF_NO_NODE,
@@ -38,7 +39,6 @@ from zuul_nodes.drivers import DEFAULT_PRIORITY, LABEL_OF_ANY_DRIVER, OWN
 from zuul_nodes.suggestions import quote, suggest
 
 LABEL_DEFAULTS = 'label-defaults'
-LIMITS = 'resource-limits'
 ALL_NODE_LABELS = 'include-all-node-labels'
 
 
@@ -51,6 +51,23 @@ class Explanation(typing.NamedTuple):
     attribute: str
     value: object
     settings: list
+
+
+def setSectionLimits(config, section, limits):
+    """Set the limits that all providers of a section share.
+
+    :param dict config: a flat configuration; changed.
+    :param Section section: of the provider.
+    :param dict limits: resource -> number; None or empty if there are none.
+    """
+    for label in config['labels']:
+        own = label.pop(OWN, {})
+        own.pop('section', None)
+        if limits:
+            own['section'] = {'name': section.canonical_name,
+                              'limits': limits}
+        if own:
+            label[OWN] = own
 
 
 class Flattening:
@@ -66,6 +83,7 @@ class Flattening:
 
     def __init__(self, provider_config, sections, layout, driver, others):
         self.provider_config = provider_config
+        self.sections = sections
         self.section = sections[0]
         self.layout = layout
         self.driver = driver
@@ -116,9 +134,6 @@ class Flattening:
         :param dict config: the flat configuration; changed.
         """
         of_provider = {}
-        if limits := self.parts.section_settings.get(LIMITS):
-            of_provider['section'] = {
-                'name': self.section.canonical_name, 'limits': limits}
         priority = self.provider_alone.get(PRIORITY)
         if priority not in (None, DEFAULT_PRIORITY):
             of_provider[PRIORITY] = priority
@@ -128,6 +143,8 @@ class Flattening:
             if added := of_provider | {
                     name: own[name] for name in own.keys() & OF_NO_NODE}:
                 label.setdefault(OWN, {}).update(added)
+        setSectionLimits(config, self.section,
+                         self.parts.section_settings.get(LIMITS))
 
     def resolve(self, label):
         """Find every setting that applies to the nodes of a label.

@@ -13,6 +13,7 @@ from zuul_nodes.configloader.flattening.parts import KINDS, LISTS, RETAIN_LIMIT
 from zuul_nodes.configloader.flattening.vocabulary import (
     ITEM,
     LABEL_ALONE,
+    LIMITS,
     PROVIDER_ALONE,
 )
 from zuul_nodes.drivers import LABEL_OF_ANY_DRIVER, addresses
@@ -47,7 +48,11 @@ class Validation:
             for part in self.config[f'{kind}s']:
                 self._check(self.vocabulary.validators[kind], part, kind,
                             part['name'])
-        self._checkProvider({}, 'provider', self.provider_config.name)
+        # The limits of the section count even if the provider replaces them.
+        for settings in ({}, self.parts.section_settings):
+            self._checkProvider(
+                {name: settings[name] for name in {LIMITS} & settings.keys()},
+                'provider', self.provider_config.name)
         self._check(_PROVIDER_ALONE, self.flattening.provider_alone,
                     'provider', self.provider_config.name)
         self._checkLabels()

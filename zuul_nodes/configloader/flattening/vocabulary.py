@@ -24,6 +24,7 @@ STRUCTURE = {
 }
 FINAL = 'final'
 ZONES = 'az'
+LIMITS = 'resource-limits'
 
 
 def show(value):

@@ -11,6 +11,7 @@ from zuul_nodes import audit
 from zuul_nodes.configloader.errors import (
     BoundError,
     SectionError,
+    SectionGoneError,
     describe,
     explainConnection,
 )
@@ -36,26 +37,38 @@ class ProviderConfig(model.ProviderConfig):
         :raises ConfigurationSyntaxError: the provider is in error and has no
             last good configuration.
         """
+        last_good = getattr(layout, 'last_good', None)
         try:
-            flattening = self.getFlattening(layout, connections)
-            config = flattening.flatten()
-            self._checkBounds(
-                connections[config['connection']], layout, config)
-            self._setInternalAttributes(
-                self._withMadeUp(layout, flattening), config,
-                flattening.driver.getProviderSchemaClass()())
-            flattening.finish(config)
-            return config
+            flattening, config = self.combine(layout, connections)
         except Exception as error:
             # Zuul shows the stanza of the provider that it is loading, but
             # takes project and branch from the error.
             error.source_context = self.source_context
-            last_good = getattr(layout, 'last_good', None)
             config = last_good and last_good.keepConfig(
-                self.canonical_name, error)
+                self, layout, connections, error)
             if not config:
                 raise
             return config
+        if last_good:
+            last_good.remember(flattening, config)
+        return config
+
+    def combine(self, layout, connections):
+        """Combine the stanza with its section and that section's parents.
+
+        :param layout: the objects of the tenant, as a Layout has them.
+        :param dict connections: name -> connection
+        :return: the :class:`Flattening`, and the flat configuration.
+        :raises ConfigurationSyntaxError: the provider is in error.
+        """
+        flattening = self.getFlattening(layout, connections)
+        config = flattening.flatten()
+        self.checkBounds(connections[config['connection']], layout, config)
+        self._setInternalAttributes(
+            self._withMadeUp(layout, flattening), config,
+            flattening.driver.getProviderSchemaClass()())
+        flattening.finish(config)
+        return flattening, config
 
     def getFlattening(self, layout, connections):
         """
@@ -93,7 +106,11 @@ class ProviderConfig(model.ProviderConfig):
                 f'the connection of a cloud instead')
         return connection
 
-    def _checkBounds(self, connection, layout, config):
+    def checkBounds(self, connection, layout, config):
+        """
+        :param dict config: the flat configuration.
+        :raises BoundError: the operator does not allow it.
+        """
         try:
             bounds.check(connection, layout.tenant.name, config)
         except bounds.BoundError as error:
@@ -127,7 +144,8 @@ class ProviderConfig(model.ProviderConfig):
         section = getSection(layout, self.section,
                              f'The provider "{self.name}"')
         if section.abstract:
-            raise SectionError(
+            raise SectionGoneError(
+                section.name,
                 f'The provider "{self.name}" is attached to the abstract '
                 f'{describe(section)}. Attach it to a section whose parent is '
                 f'"{section.name}"')

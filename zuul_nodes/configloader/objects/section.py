@@ -5,6 +5,7 @@ import zuul.configloader
 
 from zuul_nodes.configloader.errors import (
     SectionError,
+    SectionGoneError,
     describe,
     explainUnknown,
 )
@@ -66,10 +67,10 @@ def getLineage(layout, section):
 def getSection(layout, name, subject):
     """
     :param str subject: the object that refers to the section, for the message.
-    :raises SectionError: the layout has no section of that name.
+    :raises SectionGoneError: the layout has no section of that name.
     """
     try:
         return layout.sections[name]
     except KeyError:
-        raise SectionError(explainUnknown(
+        raise SectionGoneError(name, explainUnknown(
             subject, 'section', name, layout.sections)) from None

@@ -23,6 +23,9 @@ field for these, so the flat configuration of such a label has an entry
 ``priority``
     of the provider: an integer, 0 or more.  The provider with the smallest
     number comes first; :data:`DEFAULT_PRIORITY` is omitted.
+``own-part``
+    of one label of the provider: what the provider's own project says of it,
+    as :mod:`zuul_nodes.configloader.rules.ownpart` describes it.
 
 Empty parts are omitted, and so is an empty entry.  :func:`forNode` applies the
 entry, so drivers do not need to read it.
@@ -45,7 +48,7 @@ REQUEST_TIMEOUT = 'request-timeout'
 MOST_SLOTS = 1000
 # Keys that do not change the provider that creates a node.
 _OF_NO_VIEW = frozenset({
-    'section', 'priority', 'node-attributes', 'dynamic-tags',
+    'own-part', 'section', 'priority', 'node-attributes', 'dynamic-tags',
     REQUEST_TIMEOUT, MIN_READY_TIMES})
 
 Zone = TypeVar('Zone', str, None, str | None)
