@@ -44,6 +44,11 @@ class ProviderConfig(model.ProviderConfig):
             # Zuul shows the stanza of the provider that it is loading, but
             # takes project and branch from the error.
             error.source_context = self.source_context
+            if isinstance(error, BoundError):
+                audit.tell(
+                    audit.Event.REFUSED, tenant=layout.tenant.name,
+                    project=self.source_context.project_canonical_name,
+                    provider=self.canonical_name, reason=error.__cause__)
             config = last_good and last_good.keepConfig(
                 self, layout, connections, error)
             if not config:
@@ -108,20 +113,18 @@ class ProviderConfig(model.ProviderConfig):
 
     def checkBounds(self, connection, layout, config):
         """
+        :param Connection connection: of the configuration.
+        :param layout: the objects of the tenant, as a Layout has them.
         :param dict config: the flat configuration.
         :raises BoundError: the operator does not allow it.
         """
         try:
             bounds.check(connection, layout.tenant.name, config)
         except bounds.BoundError as error:
-            audit.tell(
-                audit.Event.REFUSED, tenant=layout.tenant.name,
-                project=self.source_context.project_canonical_name,
-                provider=self.canonical_name, reason=error)
             raise BoundError(
                 f'The {describe(self)} exceeds what the operator allows: '
                 f'{error}. Ask the operator, or name another connection'
-            ) from None
+            ) from error
 
     def _withMadeUp(self, layout, flattening):
         """:return: the objects that Zuul reads to compute its hashes."""

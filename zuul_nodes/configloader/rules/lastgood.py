@@ -139,8 +139,9 @@ class LastGood:
                 'the provider is out of service' if config is None else
                 'the previous definition of the provider stays in use')
             text = str(error)
-            error.args = (f'{text}{"" if text.endswith("?") else "."} Until '
-                          f'this is corrected, {what}',)
+            stop = '' if text.endswith(('.', '?')) else '.'
+            error.args = (
+                f'{text}{stop} Until this is corrected, {what}',)
         if config is not None:
             self.parse_context.accumulator.addError(error)
         return config
@@ -180,28 +181,24 @@ class LastGood:
                 part, provider_config.source_context, layout,
                 self.parse_context)
         sections = self._getSections(provider_config, layout, part)
-        misfit = None
+        misfit = 'they are in error, or the release that wrote it is older'
         if part and sections:
             try:
                 _, combined = provider_config.combine(layout, connections)
-            except Exception as error:
-                misfit = error
-            else:
                 ownpart.attach(combined, part)
                 return combined
-        log.info('The last good definition of the provider %s of the tenant '
-                 '%s stays in use without the changes of its sections%s',
-                 provider_config.canonical_name, self.tenant.name,
-                 f': {misfit}' if misfit else '')
-        name = config['connection']
-        if name not in connections:
-            raise explainConnection(provider_config, name, connections)
-        _checkConnection(provider_config, name, sections, connections, misfit)
+            except Exception as error:
+                misfit = error
+        connection = _getConnection(
+            provider_config, config['connection'], sections, connections)
         if sections:
             _update(config, provider_config, sections, getVocabulary(
-                connections[name].driver.getProviderSchemaClass()),
-                part is not None)
-        provider_config.checkBounds(connections[name], layout, config)
+                connection.driver.getProviderSchemaClass()), bool(part))
+        provider_config.checkBounds(connection, layout, config)
+        log.info('The last good definition of the provider %s of the tenant '
+                 '%s stays in use without the changes of its sections, apart '
+                 'from limits and static nodes: %s',
+                 provider_config.canonical_name, self.tenant.name, misfit)
         return config
 
     def _getSections(self, provider_config, layout, part):
@@ -214,9 +211,9 @@ class LastGood:
         try:
             return provider_config.getSections(layout)
         except SectionGoneError as error:
-            if error.section_name in layout.sections:
-                raise
-            if not self._isHidden(error.section_name, part):
+            # The other reason is that it is abstract.
+            if (error.section_name in layout.sections
+                    or not self._isHidden(error.section_name, part)):
                 raise
         except SectionError:
             pass
@@ -268,20 +265,25 @@ def _makeBare(provider_config, section_name):
     return bare
 
 
-def _checkConnection(provider_config, name, sections, connections, misfit):
-    """Check that the sections still have the connection of a configuration.
-
-    :param str name: of the connection.
-    :param misfit: why the provider does not fit its sections.
-    :raises SectionError: they have another one.
+def _getConnection(provider_config, name, sections, connections):
     """
-    for config_object in (provider_config, *sections):
+    :param str name: the connection of the last good configuration.
+    :param list sections: the provider's section and that section's ancestors.
+    :param dict connections: name -> connection
+    :return: the connection.
+    :raises ConfigurationSyntaxError: it is gone, or the sections have another
+        one now.
+    """
+    if name not in connections:
+        raise explainConnection(provider_config, name, connections)
+    for config_object in sections:
         other = config_object.config.get('connection')
         # A name that zuul.conf does not have is a mistake.
         if other != name and other in connections:
             raise SectionError(
                 f'The {describe(config_object)} has the connection "{other}" '
-                f'instead of "{name}" now: {misfit}')
+                f'instead of "{name}" now')
+    return connections[name]
 
 
 def _update(config, provider_config, sections, vocabulary, is_known):

@@ -46,7 +46,8 @@ DESK = '''
 - section:
     name: desk
     connection: null
-    nodes: [{name: 198.51.100.1, label: debian}, {name: 198.51.100.2, label: debian}]
+    nodes: [{name: 198.51.100.1, label: debian},
+            {name: 198.51.100.2, label: debian}]
     images: [debian]
     flavors: [small]
 '''
@@ -132,11 +133,15 @@ def reload(tenant, context):
     return reload
 
 
-@pytest.fixture(params=TYPOS.values(), ids=TYPOS)
+# Those that the loader treats differently.
+SOME = ('attribute', 'file', 'no label')
+
+
+@pytest.fixture(params=SOME)
 def typo(request, tenant, reload):
     """The tenant's own mistake."""
     before = getConfigs(tenant)
-    reload(request.param)
+    reload(TYPOS[request.param])
     assert tenant.errors
     assert getConfigs(tenant) == before
 
@@ -151,8 +156,17 @@ def alter(old, new, text=FILES[SECTIONS]):
     return {SECTIONS: text.replace(old, new)}
 
 
+@pytest.mark.parametrize('typo', TYPOS, indirect=True)
+@pytest.mark.usefixtures('typo')
+def test_a_lower_limit_and_another_machine_count_despite_any_typo(reload):
+    found = reload(alter('198.51.100.2', '198.51.100.99', alter(
+        'instances: 100', 'instances: 1')[SECTIONS]))
+    assert getSectionLimits(found.room) == {'instances': 1, 'cores': 80}
+    assert [node.name for node in found.desk.nodes.values()] == [
+        '198.51.100.1', '198.51.100.99']
+
+
 @pytest.mark.parametrize('limits, expected', [
-    ('resource-limits: {instances: 1}', {'instances': 1, 'cores': 80}),
     ('resource-limits: {instances: 900}', {'instances': 900, 'cores': 80}),
     ('quota: {instances: 1}', {'instances': 1, 'cores': 80}),
     ('', {'cores': 80}),
@@ -176,11 +190,9 @@ def test_limits_that_are_all_removed_do_not_stay(reload):
 
 
 @pytest.mark.usefixtures('typo')
-def test_machines_of_a_section_count_at_once(reload):
-    desk = reload(alter('198.51.100.2', '198.51.100.99')).desk
-    assert [node.name for node in desk.nodes.values()] == [
-        '198.51.100.1', '198.51.100.99']
-    desk = reload(alter(', {name: 198.51.100.2, label: debian}', '')).desk
+def test_machines_that_a_section_loses_are_gone(reload):
+    desk = reload(alter(
+        ',\n            {name: 198.51.100.2, label: debian}', '')).desk
     assert [node.name for node in desk.nodes.values()] == ['198.51.100.1']
 
 
@@ -235,8 +247,10 @@ def test_a_provider_without_a_typo_is_out_of_service_as_well(
         tenant, reload, files, expected):
     reload(files)
     assert tenant.layout.providers.keys() == expected
-    assert any(error.endswith('Until this is corrected, the provider is out '
-                              'of service') for error in tenant.errors)
+    for error in tenant.errors:
+        assert '..' not in error
+    assert any(error.endswith('. Until this is corrected, the provider is '
+                              'out of service') for error in tenant.errors)
     reload(FILES)
     assert tenant.errors == []
     assert tenant.layout.providers.keys() == {'room', 'desk'}
@@ -343,8 +357,8 @@ def test_a_section_is_removed_despite_an_error_elsewhere(tenant, reload):
 
 def test_a_provider_does_not_stay_at_the_connection_of_another_driver(
         tenant, reload):
-    reload({PROVIDERS: PROVIDER.replace('key-name: mine', 'imds-http-tokens: required')
-            + ON_DESK})
+    reload({PROVIDERS: PROVIDER.replace(
+        'key-name: mine', 'imds-http-tokens: required') + ON_DESK})
     assert tenant.errors == []
     reload(alter('connection: west', 'connection: gce'))
     assert 'room' not in tenant.layout.providers
@@ -387,12 +401,13 @@ def test_objects_of_the_same_project_stay_as_they_were(tenant, reload):
 
 
 def test_lists_that_replace_those_of_the_section_still_do(reload):
-    reload({CENTRAL: FILES[CENTRAL] + '- image: {name: more, type: cloud}\n', SECTIONS: FILES[SECTIONS].replace(
-                'images: [{', 'images: [{name: more, image-id: ami-7}, {'),
+    sections = FILES[SECTIONS].replace(
+        'images: [{', 'images: [{name: more, image-id: ami-7}, {')
+    reload({CENTRAL: FILES[CENTRAL] + '- image: {name: more, type: cloud}\n',
+            SECTIONS: sections,
             PROVIDERS: PROVIDER + '    images: {replace: [debian]}\n'})
-    reload({PROVIDERS: PROVIDER.replace('key-name', 'kye-name')})
-    room = reload(alter('ami-1', 'ami-2', FILES[SECTIONS].replace(
-        'images: [{', 'images: [{name: more, image-id: ami-7}, {'))).room
+    reload({PROVIDERS: TYPOS['attribute'][PROVIDERS]})
+    room = reload(alter('ami-1', 'ami-2', sections)).room
     assert [*room.images] == ['debian']
     assert room.images['debian'].image_id == 'ami-2'
 
