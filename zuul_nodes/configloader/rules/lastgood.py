@@ -173,15 +173,17 @@ class LastGood:
         return None
 
     def _getConfig(self, config, provider_config, layout, connections):
-        part = ownpart.find(config)
-        if part is None:
-            provider_config = _makeBare(provider_config, config['section'])
-        else:
+        misfit = 'they are in error'
+        try:
+            part = ownpart.find(config)
             provider_config, layout = ownpart.restore(
                 part, provider_config.source_context, layout,
                 self.parse_context)
+        except Exception as error:
+            # An older release wrote it, with other rules or without the part.
+            misfit, part = repr(error), None
+            provider_config = _makeBare(provider_config, config['section'])
         sections = self._getSections(provider_config, layout, part)
-        misfit = 'they are in error, or the release that wrote it is older'
         if part and sections:
             try:
                 _, combined = provider_config.combine(layout, connections)

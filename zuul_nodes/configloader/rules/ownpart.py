@@ -55,20 +55,20 @@ def attach(config, part):
     """Add an own part to a flat configuration, which is changed."""
     # It is about the whole provider, so one label is enough.
     for label in config['labels'][:1]:
-        label.setdefault(OWN, {})[OWN_PART] = dataclasses.asdict(part)
+        label.setdefault(OWN, {})[OWN_PART] = dict(vars(part))
 
 
 def find(config):
     """
     :param dict config: the flat configuration in a record.
-    :return: the :class:`OwnPart` of the provider; None if the record has
-        none.  Providers without labels, and providers that older releases
-        have written, have none.
+    :return: the :class:`OwnPart` of the provider.
+    :raises LookupError: the record has none.  Providers without labels, and
+        providers that older releases have written, have none.
     """
     for label in config['labels']:
         if part := label.get(OWN, {}).get(OWN_PART):
             return OwnPart(**part)
-    return None
+    raise LookupError('its record has no own part')
 
 
 def restore(part, context, layout, parse_context):
@@ -80,6 +80,7 @@ def restore(part, context, layout, parse_context):
     :param ParseContext parse_context:
     :return: the :class:`ProviderConfig`, and what it needs of a layout.
         Objects of other projects are the present ones.
+    :raises: what the parsers raise, if their rules have changed.
     """
     provider_config, *others = (
         stanzas.read(written, context, parse_context)
