@@ -14,6 +14,8 @@ TENANTS = '/zuul/tenant'
 DRIVER_END = b'\0'
 # In the configuration of a label, as zuul_nodes.drivers has it.
 OWN = 'zuul_nodes'
+# The key there of what schedulers need to combine the provider again.
+OWN_PART = 'own-part'
 
 
 def getNames(client, tenant_name):
@@ -54,6 +56,15 @@ def readAll(client):
         for name in sorted(getNames(client, tenant_name)):
             if record := read(client, tenant_name, name):
                 yield record
+
+
+def getPlain(config):
+    """:return: the flat configuration of a provider, without what only
+        schedulers read."""
+    return config | {'labels': [
+        label | {OWN: {key: value for key, value
+                       in label.get(OWN, {}).items() if key != OWN_PART}}
+        for label in config['labels']]}
 
 
 def getMinReady(config, now):

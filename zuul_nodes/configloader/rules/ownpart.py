@@ -14,10 +14,7 @@ from zuul_nodes.configloader.errors import getKind
 from zuul_nodes.configloader.flattening.parts import KINDS
 from zuul_nodes.configloader.objects import stanzas
 from zuul_nodes.drivers import OWN
-
-# The key in the entry of the provider's first label.  No driver's schema of
-# providers would accept it there.
-OWN_PART = 'own-part'
+from zuul_nodes.providerrecords import OWN_PART
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +50,8 @@ def save(flattening, config):
 
 def attach(config, part):
     """Add an own part to a flat configuration, which is changed."""
-    # It is about the whole provider, so one label is enough.
+    # It is about the whole provider, so one label is enough.  No driver's
+    # schema of providers would accept it.
     for label in config['labels'][:1]:
         label.setdefault(OWN, {})[OWN_PART] = dict(vars(part))
 

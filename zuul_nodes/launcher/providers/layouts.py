@@ -252,5 +252,6 @@ def _choose(former, provider):
         new one; otherwise the new one."""
     is_same = former is not None and (
         former.connection is provider.connection
-        and former.config == provider.config)
+        and providerrecords.getPlain(former.config)
+        == providerrecords.getPlain(provider.config))
     return former if is_same else provider

@@ -16,6 +16,7 @@ from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
 from tests.fixtures.staticlayouts import oneStaticNode, readyNode
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.providers.layouts import Layouts
+from zuul_nodes.providerrecords import OWN_PART
 
 RequestState = NodesetRequest.State
 State = ProviderNode.State
@@ -297,8 +298,9 @@ def test_requests_that_waited_for_their_layout_are_served_by_age(
 def test_provider_with_the_same_record_stays_what_it_is(steps):
     steps.setLayout(cloud('one', 'two'))
     one, two = (steps.getProvider(name) for name in ('one', 'two'))
+    # What only schedulers read makes no difference.
     steps.setLayout(cloud('one', 'two', launch_attempts=2).replace(
-        'launch-attempts: 2', '', 1))
+        'launch-attempts: 2', '', 1), own={'big': {OWN_PART: {'x': 'y'}}})
     assert steps.getProvider('one') is one
     assert steps.getProvider('two') is not two
     assert steps.getProvider('two').launch_attempts == 2
