@@ -300,7 +300,8 @@ def test_provider_with_the_same_record_stays_what_it_is(steps):
     one, two = (steps.getProvider(name) for name in ('one', 'two'))
     # What only schedulers read makes no difference.
     steps.setLayout(cloud('one', 'two', launch_attempts=2).replace(
-        'launch-attempts: 2', '', 1), own={'big': {OWN_PART: {'x': 'y'}}})
+        'launch-attempts: 2', '', 1), own={
+            'big': {'priority': 1, OWN_PART: {'x': 'y'}}})
     assert steps.getProvider('one') is one
     assert steps.getProvider('two') is not two
     assert steps.getProvider('two').launch_attempts == 2
