@@ -10,6 +10,9 @@ from typing import Any
 
 # The attribute of a node, and the key in its record.
 NOTES = 'zuul_nodes'
+# Begins what a node was made of.  Another release may say it in another way,
+# which is as if it were unknown.
+VERSION = '1:'
 
 
 def get(node: Any) -> Mapping[str, str]:
@@ -28,13 +31,15 @@ def make(made_of: str, tenant_name: str | None) -> dict[str, dict[str, str]]:
     :param tenant_name: for which the node is made, or None.
     :return: the attributes of a new node.
     """
-    return {NOTES: {'made_of': made_of} | (
+    return {NOTES: {'made_of': VERSION + made_of} | (
         {'tenant': tenant_name} if tenant_name else {})}
 
 
 def getMadeOf(node: Any) -> str | None:
     """:return: what is recorded of what a node was made of, or None."""
-    return _getText(node, 'made_of')
+    made_of = _getText(node, 'made_of')
+    return (made_of.removeprefix(VERSION)
+            if made_of and made_of.startswith(VERSION) else None)
 
 
 def getTenant(node: Any) -> str | None:

@@ -125,9 +125,9 @@ class Launcher:
         self.image_records = images.ImageRecords(
             self.session, self.image_schedule.checkSoon)
         self.node_images = images.NodeImages(
-            self.image_records, lambda name: (
-                self.image_jobs.events.isUnderWay(
-                    images.EventKind.BUILD, name)))
+            self.image_records,
+            self._isImageUnderWay,
+            self.settings.image_timeout)
         self.pools = EndpointPools(
             self.settings,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
@@ -370,6 +370,10 @@ class Launcher:
         begin = time.monotonic()
         self.handlers[kind](name)
         self.stats.reportHandler(time.monotonic() - begin)
+
+    def _isImageUnderWay(self, kind, key):
+        """:return: as :meth:`.ImageEvents.isUnderWay`."""
+        return self.image_jobs.events.isUnderWay(kind, key)
 
     def _getPlannerLag(self):
         """:return: seconds since the first event of a request that is not

@@ -51,12 +51,14 @@ class ImageRecords:
         The builds determine the order, because the time of an upload is that
         of its validation.
 
+        It does not wait for the caches, as it may be called by the planner.
+
         :param str name: canonical name of the image.
         :return: a list of uploads, that of the oldest build first.
         """
         aged = []
         for upload in self.uploads.getUploadsForImage(name):
-            artifact = self.builds.getItem(upload.artifact_uuid)
+            artifact = self.builds.peek(upload.artifact_uuid)
             if artifact is None or artifact.state != artifact.State.DELETING:
                 aged.append((
                     (artifact.timestamp or 0) if artifact else 0, upload))

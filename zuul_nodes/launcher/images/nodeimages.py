@@ -4,7 +4,9 @@ from zuul.model import ImageUpload
 
 from zuul_nodes import uploadboots
 from zuul_nodes.imageuse import isUsable
+from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import isInService, isWaiting
+from zuul_nodes.launcher.images.schedule import getAge
 
 UNFINISHED_STATES = (ImageUpload.State.PENDING, ImageUpload.State.UPLOADING)
 
@@ -17,13 +19,15 @@ class NodeImages:
     """Selects images for nodes.
 
     :param ImageRecords records: of all images.
-    :param isBuilding: called with the canonical name of an image; returns
-        whether a build of it is under way.
+    :param isUnderWay: as :meth:`.ImageEvents.isUnderWay`.
+    :param float timeout: seconds after which an upload is not expected to end.
     """
 
-    def __init__(self, records, isBuilding=lambda name: False):
+    def __init__(self, records, isUnderWay=lambda kind, key: False,
+                 timeout=0):
         self.records = records
-        self.isBuilding = isBuilding
+        self._isUnderWay = isUnderWay
+        self.timeout = timeout
 
     def getExternalId(self, node, provider):
         """Select the image for a node.
@@ -59,13 +63,16 @@ class NodeImages:
         return image is None or bool(self._getReady(image, provider))
 
     def isUnderWay(self, provider, label_name):
-        """:return: whether a build of a label's image, or an upload of it to a
-            provider, has begun and not ended yet."""
+        """:return: whether a build of a label's image, an upload of it to a
+            provider or its validation has begun and not ended yet."""
         image = self._getImage(provider, label_name)
         return image is not None and (
-            self.isBuilding(image.canonical_name) or any(
+            self._isUnderWay(EventKind.BUILD, image.canonical_name) or any(
                 isUsable(upload, image, provider) and (
-                    upload.state in UNFINISHED_STATES or isWaiting(upload))
+                    self._isUnderWay(EventKind.VALIDATE, upload.uuid)
+                    if isWaiting(upload) else
+                    upload.state in UNFINISHED_STATES
+                    and getAge(upload.timestamp) < self.timeout)
                 for upload in self.records.getUploads(image.canonical_name)))
 
     def canUse(self, request, provider, label_name):

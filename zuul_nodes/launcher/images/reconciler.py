@@ -36,11 +36,11 @@ class ImageReconciler:
         """Reconcile all images, if all layouts are known."""
         # Otherwise, images of an unknown tenant would be deleted.
         if self.layouts.states and self.layouts.isUpToDate():
-            try:
+            with contextlib.ExitStack() as steps:
+                # In reverse order, and each even if another one raises.
+                steps.callback(self._tell)
+                steps.callback(self.images.reconcile)
                 self.distribution.reconcile()
-            finally:
-                self.images.reconcile()
-            self._tell()
 
     def _tell(self):
         # Nothing is new with the progress of an upload.

@@ -12,7 +12,7 @@ from zuul.model import ProviderNode
 
 from zuul_nodes import audit, nodenotes
 from zuul_nodes.launcher.nodes.hostkeyscan import needsScan
-from zuul_nodes.launcher.providers import MovedError
+from zuul_nodes.launcher.providers import MovedError, getIdentity, isGiven
 from zuul_nodes.launcher.zookeeper import (
     UnwritableError,
     setAttributes,
@@ -82,13 +82,24 @@ class NodeLaunch:
             tenant is another one by now.
         """
         scope = self.layouts.scope
+        provider = scope.findProvider(node)
         if not node.create_state_machine and not node.create_state and (
-                nodenotes.getMadeOf(node)
-                and not scope.isFor(node, scope.findProvider(node))):
+                nodenotes.getMadeOf(node) and provider is not None
+                # A static node becomes what its label says.
+                and not isGiven(provider.driver)
+                and not scope.isFor(node, provider)):
             raise MovedError(
                 f'label {node.label} is not what it was when the node was '
                 'requested')
         return scope.getProviderFor(node)
+
+    def _getNotes(self, node):
+        """:return: attributes of a node that is ready: static ones may have
+            another label than before."""
+        provider = self.layouts.scope.findProvider(node)
+        known = provider and isGiven(provider.driver) and getIdentity(
+            provider, node.label)
+        return nodenotes.make(known.made_of, None) if known else {}
 
     def _endStep(self, node, wait, error, log):
         """Record the result of a step."""
@@ -120,7 +131,8 @@ class NodeLaunch:
             node, host_keys=keys or node.host_keys, nodescan_request=None)
         transaction = self.session.transaction()
         now = time.time()
-        transaction.update(node, state=state, state_time=now)
+        transaction.update(
+            node, state=state, state_time=now, **self._getNotes(node))
         for subnode in subnodes:
             setContext(subnode, self)
             try:

@@ -136,8 +136,8 @@ class Reclaim:
     def _isShort(self, node, rank=END):
         """:return: as :meth:`.Planner.isShort`, for requests for which the
             node may be deleted."""
-        return self.planner.isShort(
-            node, rank, by_others=isRetained(node))
+        return self.planner.isShort(node, rank, by_others=isRetained(
+            node) and self.layouts.scope.hasProvider(node))
 
     def _isGiven(self, name):
         """:return: whether the provider's nodes are static and so free no

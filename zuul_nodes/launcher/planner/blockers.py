@@ -28,6 +28,8 @@ class Blockers:
     :param capacity: knows the quota of nodes.
     :param pauses: of providers and labels.
     :param surroundings: of the planner.
+    :ivar images: a provider and a label -> why it has no image now, or None;
+        the planner forgets them when images have changed.
     :ivar refusals: provider, or label there -> why it has failed for so long
         that no request waits for it.
     """
@@ -37,6 +39,7 @@ class Blockers:
         self.capacity = capacity
         self.pauses = pauses
         self.refusals: dict[Subject, str] = {}
+        self.images: dict[tuple[BaseProvider, str], str | None] = {}
         self.canUse = surroundings.canUse
         self.hasImage = surroundings.hasImage
         self.isHandled = surroundings.isHandled
@@ -86,17 +89,32 @@ class Blockers:
                     label_name: str) -> Obstacle | None:
         """:return: why a provider cannot launch a node for a request now; None
             if it can."""
+        if not self.canUse(request, provider, label_name):
+            return NO_IMAGE
+        if missing := self._findMissing(request, provider, label_name):
+            return Obstacle(Reason.NO_IMAGE, missing)
+        return self.getPause(provider, label_name)
+
+    def _findMissing(self, request: NodesetRequest, provider: BaseProvider,
+                     label_name: str) -> str | None:
+        """:return: for people, why a provider has no image for a request now;
+            None if it has."""
+        key = provider, label_name
+        # Each validation has another one.
+        is_any = not request.image_upload_uuid
+        if is_any and key in self.images:
+            return self.images[key]
         try:
             has_image = self.hasImage(request, provider, label_name)
         except Exception as error:
-            # Only where images are is unknown; other providers go on.
-            return Obstacle(Reason.NO_IMAGE, (
-                f'cannot tell where it has images: {describe(error)}'))
-        if not has_image:
-            return Obstacle(Reason.NO_IMAGE, (
-                'has no usable upload of the image '
-                + provider.labels[label_name].image))
-        return self.getPause(provider, label_name)
+            # Only where its images are is unknown; other providers go on.
+            return f'cannot tell where it has images: {describe(error)}'
+        missing = None if has_image else (
+            'has no usable upload of the image '
+            + provider.labels[label_name].image)
+        if is_any:
+            self.images[key] = missing
+        return missing
 
     def getState(self, provider: BaseProvider) -> tuple[object, ...]:
         """:return: what of a provider, besides its limits, may keep requests

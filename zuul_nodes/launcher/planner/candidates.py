@@ -15,13 +15,14 @@ from collections.abc import (
 )
 import copy
 import functools
-from typing import Self, TypeAlias
+from typing import Self
 
 from zuul.provider import BaseProvider
 
 from zuul_nodes.canonicalnames import getShortName
-from zuul_nodes.launcher.planner.capacity import Blocker
+from zuul_nodes.launcher.planner.capacity import Blocker, Shortage
 from zuul_nodes.launcher.planner.limits import Change
+from zuul_nodes.launcher.planner.readynodes import ExecutorZone
 from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.reservations import Reservation
 from zuul_nodes.launcher.planner.selection import (
@@ -38,9 +39,6 @@ from zuul_nodes.launcher.providers import (
     getAttempts,
     isGiven,
 )
-
-# The executor zone of all nodes of a nodeset; empty if each may be anywhere.
-ExecutorZone: TypeAlias = tuple[()] | tuple[str | None]
 
 
 class Candidates:
@@ -359,8 +357,12 @@ class Candidates:
             draft = Draft(self.needs, view, zone)
             if draft.fill(candidates or self.candidates, providers):
                 return draft
-            if blockers is not None:
-                blockers.update(draft.blockers)
+            if blockers is None:
+                continue
+            for name, blocker in draft.blockers.items():
+                # What a zone lacks ends; that it is another one does not.
+                if name not in blockers or isinstance(blocker, Shortage):
+                    blockers[name] = blocker
         return None
 
     def _getExecutorZones(self) -> list[ExecutorZone]:

@@ -36,6 +36,7 @@ from zuul_nodes.launcher.planner.limits import (
 )
 from zuul_nodes.launcher.planner.news import News
 from zuul_nodes.launcher.planner.readynodes import (
+    ExecutorZone,
     Kind,
     ReadyNodes,
     getKind,
@@ -50,9 +51,11 @@ from zuul_nodes.launcher.planner.reservations import (
 )
 from zuul_nodes.launcher.providers import (
     Account,
+    Identity,
     Scope,
     SharedMachines,
     Subject,
+    getIdentity,
     getMachineId,
     isGiven,
     isMadeFrom,
@@ -65,13 +68,13 @@ class Entry(NamedTuple):
     :ivar node: or None: there is no record yet.
     :ivar charges: key -> amount, see :class:`.limits.Limits`.
     :ivar kind: of a node that the planner may grant to any request, or None.
-    :ivar spare: provider and label of a slot that becomes such a node as soon
-        as it has a record, or None.
+    :ivar spare: what a slot is that becomes such a node as soon as it has a
+        record, or None.
     """
     node: ProviderNode | None = None
     charges: Charges = {}
     kind: Kind | None = None
-    spare: tuple[str, str] | None = None
+    spare: Identity | None = None
 
 
 NOTHING = Entry()
@@ -187,8 +190,7 @@ class Capacity:
         # Uuid of a claimed node, or of its host -> the request's tenant.
         self._granted: dict[str, str] = {}
         self._members: dict[Key, set[str]] = collections.defaultdict(set)
-        self._spare: collections.Counter[tuple[str, str]] = (
-            collections.Counter())
+        self._spare: collections.Counter[Identity] = collections.Counter()
         # Uuid of a machine with nodes that a user holds, or that are stuck ->
         # what it uses.
         self._held: dict[str, Charges] = {}
@@ -303,8 +305,8 @@ class Capacity:
                         charges=self._getMachineCharges(host))
             for node_id in host.subnode_ids:
                 if node_id not in self.claims:
-                    self._claim(grant.request_id, node_id, spare=(
-                        host.provider.canonical_name, host.label_name))
+                    self._claim(grant.request_id, node_id, spare=getIdentity(
+                        host.provider, host.label_name))
 
     def keep(self, nodes: Sequence[ProviderNode]) -> bool:
         """Keep capacity for nodes without a request.
@@ -341,12 +343,14 @@ class Capacity:
 
     def getSpare(self, provider: BaseProvider, label_name: str) -> int:
         """:return: number of slots that any request may get in a moment."""
-        return self._spare[provider.canonical_name, label_name]
+        identity = getIdentity(provider, label_name)
+        return self._spare[identity] if identity else 0
 
     # What may be had
 
     def getFree(self, provider: BaseProvider, label_name: str, number: int,
-                rank: Rank, zone: str | None = None) -> list[str]:
+                rank: Rank, zone: str | None = None,
+                executor_zone: ExecutorZone = ()) -> list[str]:
         """
         :param rank: of the request that they are for.
         :return: uuids of nodes as of :meth:`.ReadyNodes.find`.
@@ -354,7 +358,7 @@ class Capacity:
         return self.ready_nodes.find(
             provider, label_name, number,
             functools.partial(self._isKept, rank, number),
-            functools.partial(self._countKept, rank), zone)
+            functools.partial(self._countKept, rank), zone, executor_zone)
 
     def getShortage(self, provider: BaseProvider, charges: Charges,
                     rank: Rank) -> Shortage | Unknown | None:
@@ -460,7 +464,9 @@ class Capacity:
             key in limits and exceeds(
                 self.used[key] + self.reservations.getAhead(key, rank)[0]
                 + self.missing.getAhead(key, rank)[0], limits[key])
-            and (besides is None or self.reservations.isWanted(key, besides))
+            # What is the tenant's own is at the expense of no other one.
+            and (besides is None or key[0].is_tenants
+                 or self.reservations.isWanted(key, besides))
             # With slots, it is the machine that uses most.
             for node_id in (node.uuid, node.main_node_id)
             for key in self._entries.get(node_id, NOTHING).charges)
@@ -600,9 +606,10 @@ class Capacity:
     def countHeldOf(self, provider: BaseProvider, label_name: str) -> int:
         """:return: how many static machines with a label are of no use now.
         """
+        entries = provider.nodes
         return sum(
-            label_name in getEntryNames(provider.nodes[machine_id], provider)
-            for machine_id in self._held.keys() & provider.nodes.keys())
+            label_name in getEntryNames(entries[machine_id], provider)
+            for machine_id in self._held.keys() & entries.keys())
 
     def _noteHolds(self, machine_id: str) -> None:
         """What a machine with a held node uses comes back when a user says
@@ -688,30 +695,40 @@ class Capacity:
 
     def _getAccounts(self, node: ProviderNode) -> tuple[Account, ...]:
         """:return: those of all tenants in which a node counts."""
-        return self.limits.getNodeAccounts(node, self._findProvider(node))
+        # A provider that has moved still has its section.
+        return self.limits.getNodeAccounts(
+            node, self._findProvider(node) or next(
+                iter(self.scope.by_name.get(node.provider, ())), None))
 
-    def getTakenCharges(self, node_id: str, tenant_name: str) -> Charges:
+    def getTakenCharges(self, node_ids: Iterable[str],
+                        tenant_name: str) -> dict[Key, float]:
         """
-        :param node_id: of a node that any request may get.
+        :param node_ids: of nodes that any request may get.
         :return: what a tenant would use of what it may have, if one of its
-            requests got the node, in addition to what it uses now.
+            requests got the nodes, in addition to what it uses now.
         """
-        node = self._entries[node_id].node
-        assert node is not None
-        charges: dict[Key, float] = {
-            getLabelKey(tenant_name, node.label):
-                self.getOwner(node) != tenant_name}
+        # Not of whole numbers alone.
+        charges: dict[Key, float] = (
+            collections.Counter())  # type: ignore[assignment]
+        slots: collections.Counter[str] = collections.Counter()
+        for node in filter(None, map(self.getNode, node_ids)):
+            charges[getLabelKey(tenant_name, node.label)] += (
+                self.getOwner(node) != tenant_name)
+            slots[getMachineId(node)] += 1
         limits = self.limits.getTenantLimits(tenant_name)
-        machine = self.getNode(getMachineId(node))
-        if limits and machine is not None and machine.quota:
+        for machine_id, number in slots.items() if limits else ():
+            machine = self.getNode(machine_id)
+            if machine is None or not machine.quota:
+                continue
             before = self._getShares(machine).get(tenant_name, 0)
-            slots = [self._getAssigned(slot) for slot in filter(
+            users = [self._getAssigned(slot) for slot in filter(
                 None, map(self.getNode, machine.subnodes))]
             after = nodeusage.shareOut(
-                [*slots, tenant_name], tenant_name)[tenant_name]
-            charges.update(getTenantShare(
-                tenant_name, limits, machine.quota.getResources(),
-                after - before))
+                [*users, *[tenant_name] * number], tenant_name)[tenant_name]
+            for key, amount in getTenantShare(
+                    tenant_name, limits, machine.quota.getResources(),
+                    after - before).items():
+                charges[key] += amount
         return charges
 
     def _renewHost(self, node: ProviderNode) -> None:
@@ -740,7 +757,7 @@ class Capacity:
         if old.spare != new.spare:
             if old.spare:
                 self._spare[old.spare] -= 1
-                self.news.providers.add(old.spare[0])
+                self.news.providers.add(old.spare.provider)
             if new.spare:
                 self._spare[new.spare] += 1
         for other_id in self.shared_machines.note(

@@ -275,6 +275,7 @@ class Planner:
         with self._change():
             former = self.scope
             tenants = self.capacity.setScope(scope)
+            self.blockers.images.clear()
             for each in (former, scope):
                 for tenant in tenants:
                     for name in each.by_tenant.get(tenant, ()):
@@ -350,6 +351,7 @@ class Planner:
     def imagesChanged(self) -> None:
         """Images that providers have changed."""
         with self._change():
+            self.blockers.images.clear()
             self._renew(set(self.scope.by_name))
 
     def pause(self, subject: Subject, until: float, reason: str,

@@ -4,7 +4,7 @@ import collections
 from collections.abc import Callable, Iterator
 import itertools
 import operator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from zuul.model import ProviderNode
 from zuul.provider import BaseProvider
@@ -12,6 +12,8 @@ from zuul.provider import BaseProvider
 from zuul_nodes.launcher.providers import Identity, hasEntry, isMadeFrom
 
 State = ProviderNode.State
+# The executor zone of all nodes of a nodeset; empty if each may be anywhere.
+ExecutorZone: TypeAlias = tuple[()] | tuple[str | None]
 # States of nodes that any request may get -> how far the node is from ready.
 ORDER = {State.READY: 0, State.BUILDING: 1}
 
@@ -21,10 +23,12 @@ class Kind(NamedTuple):
 
     :ivar order: by state; the least is the nearest to ready.
     :ivar zone: the availability zone, if it is known.
+    :ivar executor_zone: None if there is none.
     :ivar names: the label and its aliases.
     """
     order: int
     zone: str | None
+    executor_zone: str | None
     names: tuple[str, ...]
     identity: Identity
 
@@ -57,7 +61,7 @@ def getKind(node: ProviderNode, identity: Identity) -> Kind | None:
             or (node.state == State.READY and node.is_locked)
             or node.image_upload_uuid):
         return None
-    return Kind(order, node.az or None,
+    return Kind(order, node.az or None, node.executor_zone,
                 tuple(dict.fromkeys(node.all_labels)), identity)
 
 
@@ -88,7 +92,8 @@ class ReadyNodes:
 
     def find(self, provider: BaseProvider, label_name: str, number: int,
              isKept: Callable[[str], bool], countKept: Callable[[Kind], int],
-             zone: str | None = None) -> list[str]:
+             zone: str | None = None,
+             executor_zone: ExecutorZone = ()) -> list[str]:
         """
         :param provider: the tenant's.
         :param number: how many are enough.
@@ -96,13 +101,15 @@ class ReadyNodes:
         :param countKept: tells of a kind how many of the rest are.
         :param zone: an availability zone; nodes that are known to be
             in another one are not to be had.
+        :param executor_zone: of the nodes.
         :return: a list of uuids, the best first.
         """
         found: list[str] = []
         kinds = [
             (kind.order, kind.zone != zone, len(kind.names), kind, nodes)
             for kind, nodes in self._get(provider, label_name)
-            if zone is None or kind.zone in (None, zone)]
+            if (zone is None or kind.zone in (None, zone))
+            and (not executor_zone or kind.executor_zone in executor_zone)]
         for *_, kind, nodes in sorted(
                 kinds, key=operator.itemgetter(0, 1, 2)):
             free = (node.uuid for node in nodes.values()

@@ -40,7 +40,7 @@ from zuul_nodes.launcher.planner.limits import (
     getSlots,
     withProblem,
 )
-from zuul_nodes.launcher.planner.readynodes import Kind
+from zuul_nodes.launcher.planner.readynodes import ExecutorZone, Kind
 from zuul_nodes.launcher.planner.reasons import Obstacle, Reason
 from zuul_nodes.launcher.planner.reservations import Rank, Reservation
 from zuul_nodes.launcher.providers import isGiven
@@ -114,7 +114,7 @@ class Draft:
     """
 
     def __init__(self, needs: Needs, view: 'Now | Ever',
-                 executor_zone: tuple[()] | tuple[str | None] = ()) -> None:
+                 executor_zone: ExecutorZone = ()) -> None:
         self.needs = needs
         self.view = view
         self.executor_zone = executor_zone
@@ -157,10 +157,7 @@ class Draft:
         :return: whether there is one, or what the tenant lacks to have it.
         """
         shortage: Blocker | None = None
-        choices = [
-            choice for choice in self.view.getChoices(want, provider)
-            if not self.executor_zone or self.view.getExecutorZone(
-                choice, want, provider) in self.executor_zone]
+        choices = self.view.getChoices(want, provider, self.executor_zone)
         while True:
             before = dict(self._taken)
             self._choices[want] = (want.label_name, provider), choices
@@ -184,13 +181,9 @@ class Draft:
     def _getTakenCharges(self) -> dict[Key, float]:
         """:return: what the nodes that are there take of what the tenant may
             have."""
-        taken: dict[Key, float] = {}
-        for choice, want in self._taken.items():
-            (label_name, provider), _ = self._choices[want]
-            for key, amount in self.view.getTakenCharges(
-                    choice, provider, label_name).items():
-                taken[key] = taken.get(key, 0) + amount
-        return taken
+        return self.view.getTakenCharges({
+            choice: self._choices[want][0]
+            for choice, want in self._taken.items()})
 
     def _sum(self, charges: Charges) -> dict[Key, float]:
         """:return: the charges with those of the wants before."""
@@ -389,7 +382,8 @@ class Ever:
         view.held = held
         return view
 
-    def getChoices(self, want: Want, provider: BaseProvider) -> list[Choice]:
+    def getChoices(self, want: Want, provider: BaseProvider,
+                   executor_zone: ExecutorZone = ()) -> list[Choice]:
         if not provider.nodes:
             return []
         # The machine counts once, whichever providers have it.
@@ -398,6 +392,8 @@ class Ever:
             for entry in sorted(provider.nodes.values(),
                                 key=lambda entry: len(entry.aliases or ()))
             if want.label_name in getEntryNames(entry, provider)
+            and (not executor_zone or provider.labels[
+                entry.label].executor_zone in executor_zone)
             and not getSlotProblem(provider.labels[entry.label])
             for number in range((getattr(entry, 'slots', None) or getSlots(
                 provider.labels[entry.label]))
@@ -406,16 +402,18 @@ class Ever:
     def isOwn(self, choice: Choice) -> bool:
         return False
 
-    def getExecutorZone(self, choice: Choice, want: Want,
-                        provider: BaseProvider) -> str | None:
-        zone: str | None = provider.labels[want.label_name].executor_zone
-        return zone
-
-    def getTakenCharges(self, choice: Choice, provider: BaseProvider,
-                        label_name: str) -> Charges:
-        slots = getSlots(provider.labels[label_name])
-        return {key: amount / slots for key, amount in
-                self.limits.getTenantCharges(provider, label_name).items()}
+    def getTakenCharges(
+            self, taken: Mapping[Choice, tuple[str, BaseProvider]]
+    ) -> dict[Key, float]:
+        charges: dict[Key, float] = {}
+        # A machine counts once, with all of its slots.
+        for label_name, provider in {
+                machine: source for (machine, _), source
+                in taken.items()}.values():
+            for key, amount in self.limits.getTenantCharges(
+                    provider, label_name).items():
+                charges[key] = charges.get(key, 0) + amount
+        return charges
 
     def getOthers(self, choice: Choice) -> Collection[Choice]:
         return ()
@@ -509,23 +507,17 @@ class Now:
         view.zone = zone
         return view
 
-    def getChoices(self, want: Want, provider: BaseProvider) -> list[Choice]:
+    def getChoices(self, want: Want, provider: BaseProvider,
+                   executor_zone: ExecutorZone = ()) -> list[Choice]:
         return self._getFree(
-            provider, want.label_name, len(self.needs.wants))
+            provider, want.label_name, len(self.needs.wants), executor_zone)
 
-    def _getFree(self, provider: BaseProvider, label_name: str,
-                 number: int) -> list[str]:
+    def _getFree(self, provider: BaseProvider, label_name: str, number: int,
+                 executor_zone: ExecutorZone = ()) -> list[str]:
         if self.needs.image_upload_uuid:
             return []
         return self.capacity.getFree(
-            provider, label_name, number, self.rank, self.zone)
-
-    def getExecutorZone(self, choice: Choice, want: Want,
-                        provider: BaseProvider) -> str | None:
-        """:return: that of a node which is there."""
-        node = self.getNode(choice)
-        zone: str | None = node and node.executor_zone
-        return zone
+            provider, label_name, number, self.rank, self.zone, executor_zone)
 
     def isOwn(self, choice: Choice) -> bool:
         """:return: whether an idle node counts for the tenant already."""
@@ -533,10 +525,14 @@ class Now:
         return node is not None and (
             self.capacity.getOwner(node) == self.needs.tenant_name)
 
-    def getTakenCharges(self, choice: Choice, provider: BaseProvider,
-                        label_name: str) -> Charges:
-        """:return: as of :meth:`.Capacity.getTakenCharges`."""
-        return self.capacity.getTakenCharges(choice, self.needs.tenant_name)
+    def getTakenCharges(
+            self, taken: Mapping[Choice, tuple[str, BaseProvider]]
+    ) -> dict[Key, float]:
+        """
+        :param taken: node -> the label and the provider that it is taken for.
+        :return: as of :meth:`.Capacity.getTakenCharges`.
+        """
+        return self.capacity.getTakenCharges(taken, self.needs.tenant_name)
 
     def getObstacle(self, want: Want,
                     provider: BaseProvider) -> Obstacle | None:

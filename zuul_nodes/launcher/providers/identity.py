@@ -13,6 +13,7 @@ all that the node was made of.
 """
 
 from collections.abc import Iterable
+import copy
 import hashlib
 import json
 from typing import Any, NamedTuple, Protocol
@@ -71,6 +72,13 @@ class Described(Protocol):
 # Provider -> label -> Identity.
 _known: weakref.WeakKeyDictionary[BaseProvider, dict[str, Identity]] = (
     weakref.WeakKeyDictionary())
+# Provider -> its static nodes, as of :func:`_getDefinitions`; and its last
+# copy, as of :func:`_withIds`.
+_definitions: weakref.WeakKeyDictionary[BaseProvider, dict[str, str]] = (
+    weakref.WeakKeyDictionary())
+_views: weakref.WeakKeyDictionary[
+    BaseProvider, tuple[dict[str, str], BaseProvider]] = (
+        weakref.WeakKeyDictionary())
 
 
 def getPlace(provider: BaseProvider) -> Place:
@@ -176,7 +184,7 @@ def isCurrent(node: ProviderNode, provider: BaseProvider) -> bool:
     return not hasattr(entry, 'isCurrent') or bool(entry.isCurrent(node))
 
 
-def settleEntries(providers: Iterable[BaseProvider]) -> None:
+def settleEntries(providers: Iterable[BaseProvider]) -> list[BaseProvider]:
     """Give each definition of a static machine a record of its own.
 
     Zuul derives the id of a record from the name of the provider and the
@@ -185,27 +193,50 @@ def settleEntries(providers: Iterable[BaseProvider]) -> None:
     The launcher knows that the records are the same machine.
 
     :param providers: the tenants' objects of one provider, always in the same
-        order; the entries of those that define a machine differently change.
+        order.
+    :return: the same; of those that define a machine in another way than one
+        before, copies with other ids of their entries.
     """
     firsts: dict[str, str] = {}
+    settled = []
     for provider in providers:
-        if not provider.nodes:
-            continue
+        ids = {}
+        for node_id, definition in _getDefinitions(provider).items():
+            if firsts.setdefault(node_id, definition) != definition:
+                ids[node_id] = uuid.uuid5(uuid.UUID(node_id), definition).hex
+        settled.append(_withIds(provider, ids) if ids else provider)
+    return settled
+
+
+def _getDefinitions(provider: BaseProvider) -> dict[str, str]:
+    """:return: Zuul's id of each static node -> all that is said of it."""
+    if not provider.nodes:
+        return {}
+    if provider not in _definitions:
+        _definitions[provider] = {
+            node_id: repr((getIdentity(provider, entry.label), sorted(
+                (name, str(value)) for name, value in vars(entry).items())))
+            for node_id, entry in provider.nodes.items()}
+    return _definitions[provider]
+
+
+def _withIds(provider: BaseProvider, ids: dict[str, str]) -> BaseProvider:
+    """
+    :param ids: Zuul's ids of some static nodes -> their other ids.
+    :return: a copy of a provider with these ids, always the same object.
+    """
+    former, view = _views.get(provider, ({}, None))
+    if view is None or former != ids:
         nodes = {}
-        for entry in provider.nodes.values():
-            known = vars(entry)
-            zuuls_id = known.setdefault('_zuuls_id', entry.node_id)
-            definition = repr((getIdentity(provider, entry.label), sorted(
-                (name, str(value)) for name, value in known.items()
-                if name not in ('node_id', '_zuuls_id'))))
-            if firsts.setdefault(zuuls_id, definition) == definition:
-                entry.node_id = zuuls_id
-            else:
-                entry.node_id = uuid.uuid5(
-                    uuid.UUID(zuuls_id), definition).hex
-            nodes[entry.node_id] = entry
-        if nodes.keys() != provider.nodes.keys():
-            vars(provider)['nodes'] = nodes
+        for node_id, entry in provider.nodes.items():
+            other = copy.copy(entry)
+            other.node_id = ids.get(node_id, node_id)
+            nodes[other.node_id] = other
+        view = copy.copy(provider)
+        # Zuul allows attributes of records to be set only in order to write.
+        vars(view)['nodes'] = nodes
+        _views[provider] = ids, view
+    return view
 
 
 # Failures

@@ -253,5 +253,12 @@ def _choose(former, provider):
     is_same = former is not None and (
         former.connection is provider.connection
         and providerrecords.getPlain(former.config)
-        == providerrecords.getPlain(provider.config))
+        == providerrecords.getPlain(provider.config)
+        # A driver may have it from a file of the operator.
+        and _getFormats(former) == _getFormats(provider))
     return former if is_same else provider
+
+
+def _getFormats(provider):
+    return {name: getattr(image, 'format', None)
+            for name, image in provider.images.items()}

@@ -105,17 +105,17 @@ class Scope:
         self.by_tenant = {}
         self.by_name = collections.defaultdict(list)
         self.forNode = functools.lru_cache(CACHE_SIZE)(forNode)
-        for tenant_name, providers in tenant_providers.items():
-            self.by_tenant[tenant_name] = {
-                provider.canonical_name: provider for provider in providers}
+        for tenant_name, providers in sorted(tenant_providers.items()):
+            self.by_tenant[tenant_name] = {}
             for provider in providers:
                 self.by_name[provider.canonical_name].append(provider)
+        for name, providers in self.by_name.items():
+            self.by_name[name] = settleEntries(providers)
+            for provider in self.by_name[name]:
+                self.by_tenant[provider.tenant_name][name] = provider
         # Name of a provider -> identity without what some records lack ->
         # identity -> the tenants' objects that make it.
         self._makers = {}
-        for providers in self.by_name.values():
-            settleEntries(sorted(
-                providers, key=lambda each: each.tenant_name))
 
     def identify(self, node):
         """
@@ -199,22 +199,30 @@ class Scope:
             return own
         # The node is unassigned, or the tenant that it was launched for does
         # not have the provider any more.
-        return next(iter(
-            self.getMakers(node) or self.getProviders(node)), None)
+        providers = self.getMakers(node) or self.getProviders(node)
+        return next((each for each in providers if hasEntry(node, each)),
+                    next(iter(providers), None))
 
     def getOwner(self, node, tenant_name=None):
         """
         :param str tenant_name: as of :meth:`findProvider`.
         :return: the name of the tenant in whose limits a node counts: that of
-            its request, or the one that it was launched for if that tenant can
-            still use it, or another one that can.  None if it is static and
-            idle: it exists for all.
+            its request, or another one that can use it, first of all the one
+            that it was launched for; or else that one.  None if the node is
+            static and idle, as it exists for all, or if its tenant is gone.
         """
         if assigned := tenant_name or node.tenant_name:
             return assigned
-        provider = self.findProvider(node)
-        return None if provider is None or isGiven(
-            provider.driver) else provider.tenant_name
+        owner = nodenotes.getTenant(node)
+        if owner not in self.by_tenant:
+            owner = None
+        own = self.by_tenant.get(owner, {}).get(node.provider)
+        if own is not None and self.isFor(node, own):
+            return owner
+        for provider in self.getMakers(node):
+            return None if isGiven(
+                provider.driver) else provider.tenant_name
+        return owner
 
     def getProviderFor(self, node, ignore_label=False):
         """Find the provider of a node, for its label.

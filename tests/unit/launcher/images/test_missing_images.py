@@ -80,13 +80,13 @@ def test_request_fails_if_no_build_of_its_image_is_under_way(images, racks):
 def test_request_waits_as_long_as_the_image_is_under_way(images, how):
     events = images.image_jobs.events
     name = images.getProvider('one').images['debian'].canonical_name
-    if how == 'event':
-        events.noteUnderWay(EventKind.BUILD, name, None, 'tenant')
-        waitFor(lambda: events.getKeys(EventKind.BUILD))
-    else:
-        upload = addUpload(
-            images, 'one', State.READY if how == 'validation'
-            else State.UPLOADING, None)
+    upload = addUpload(images, 'one', State.UPLOADING if how == 'upload'
+                       else State.READY, None)
+    event = {'event': (EventKind.BUILD, name),
+             'validation': (EventKind.VALIDATE, upload.uuid)}.get(how)
+    if event:
+        events.noteUnderWay(*event, None, 'tenant')
+        waitFor(lambda: events.getKeys(event[0]))
     request = images.addRequest('big')
     since = {}
 
@@ -96,8 +96,8 @@ def test_request_waits_as_long_as_the_image_is_under_way(images, how):
         return len(since) > 4
     images.runUntil(hasBegunAgain)
     assert not isDone(request)
-    if how == 'event':
-        events.forgetEvent(EventKind.BUILD, name)
+    if event:
+        events.forgetEvent(*event)
     else:
         with images.context() as context:
             upload.delete(context)

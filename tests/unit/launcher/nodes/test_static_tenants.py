@@ -67,7 +67,7 @@ def test_machine_serves_each_tenant_as_its_own_label_says(
         steps.setLayout(text, tenant)
     steps.runUntil(lambda: len(getRecords(steps)) == 2)
     for tenant in ('third', 'second', 'first', 'second'):
-        provider = steps.getProvider('desk', tenant)
+        provider, = steps.scope.by_tenant[tenant].values()
         label = 'b' if layouts[tenant] == OTHERS['label'] else 'a'
         request, (node,) = steps.serveNew(label, tenant=tenant)
         assert steps.scope.isFor(node, provider)
@@ -124,3 +124,31 @@ def test_first_definition_that_goes_leaves_the_machine_to_the_others(steps):
         request, _ = steps.serveNew('a', tenant='second')
         finish(steps, request)
     steps.runUntil(lambda: len(getRecords(steps)) == 1)
+
+
+def test_definition_of_another_tenant_changes_no_known_provider(steps):
+    """Other threads read it."""
+    steps.setLayout(central(), 'second')
+    steps.runUntil(lambda: steps.nodes(State.READY))
+    provider = steps.getProvider('desk', 'second')
+    before = dict(provider.nodes)
+    steps.setLayout(OTHERS['age'], 'first')
+    steps.runUntil(lambda: len(getRecords(steps)) == 2)
+    assert provider.nodes == before
+    settled = steps.scope.by_tenant['second'][provider.canonical_name]
+    assert settled.nodes.keys().isdisjoint(before)
+    # It is the same object as long as nothing changes.
+    steps.setLayout(central('b'), 'third')
+    assert steps.scope.by_tenant['second'][
+        provider.canonical_name] is settled
+
+
+def test_machine_with_another_label_is_what_the_label_says(steps):
+    """Its image is another one, too."""
+    steps.setLayout(central())
+    steps.runUntil(lambda: steps.nodes(State.READY))
+    steps.setLayout(central('b').replace('debian', 'fedora'))
+    for _ in range(2):
+        request, (node,) = steps.serveNew('b')
+        assert node.label == 'b'
+        finish(steps, request)

@@ -1,7 +1,7 @@
 """Limits of a tenant, over all of its providers."""
 
 import pytest
-from zuul.model import ProviderNode
+from zuul.model import ProviderNode, QuotaInformation
 
 from tests.fixtures.planning import (
     Label,
@@ -10,12 +10,13 @@ from tests.fixtures.planning import (
     World,
     assign,
     getReservations,
+    makeNode,
     makeRequest,
 )
 from zuul_nodes import nodenotes, nodeusage
 from zuul_nodes.launcher.planner.limits import getTenantAccount
 from zuul_nodes.launcher.planner.planner import Grant, Impossible, Wait
-from zuul_nodes.launcher.providers import getIdentity
+from zuul_nodes.launcher.providers import Scope, getIdentity
 
 State = ProviderNode.State
 
@@ -234,3 +235,66 @@ def test_nothing_is_left_of_requests_that_have_ended():
             world.finish(request)
     assert isinstance(world.request('small', 'small')[1], Grant)
     assert getReservations(world.planner) == {}
+
+
+def test_slots_of_one_machine_count_as_one_machine():
+    """However many of them a nodeset needs."""
+    provider = StaticProvider('desks', ['desk'], limits={})
+    provider.labels['desk'].slots = 4
+    for entry in provider.nodes.values():
+        entry.slots = 4
+    world = makeWorld(instances=1)
+    world.providers = [provider]
+    world.planner.setScope(Scope({'tenant': [provider]}))
+    host, *slots = (
+        makeNode(provider, 'desk', State.READY, uuid=node_id, **attributes)
+        for node_id, attributes in (
+            ('desks-0', {'subnodes': ['s0', 's1', 's2', 's3']}),
+            *((f's{number}', {'main_node_id': 'desks-0',
+                              'quota': QuotaInformation()})
+              for number in range(4))))
+    host._set(state=State.SLOT_HOST)
+    for node in (host, *slots):
+        world.nodes[node.uuid] = node
+        world.planner.updateNode(node)
+    _, decision = world.request('desk', 'desk', 'desk')
+    assert isinstance(decision, Grant)
+    assert isinstance(world.request('desk', 'desk')[1], Wait)
+
+
+def test_idle_machine_of_another_tenant_counts_once_for_its_slots():
+    world = makeSlotWorld(8)
+    request, _ = world.request('small', tenant='free')
+    node, = world.getNodes(request)
+    assign(node, None)
+    world.planner.updateNode(node)
+    world.planner.forget(request.uuid)
+    _, decision = world.request('small', 'small', 'small')
+    assert isinstance(decision, Grant)
+    assert getUsed(world) == 8
+
+
+def test_node_that_no_tenant_can_use_counts_for_no_other_one():
+    old, new = (Provider('a', Label('small', config_hash=each))
+                for each in ('old', 'new'))
+    other = Provider('a', Label('small', config_hash='other'), tenant='other')
+    world = World(old, other)
+    node = addReady(world, old)
+    for providers, owner in (((old, other), 'tenant'),
+                             ((new, other), 'tenant'), ((other,), None)):
+        world.setProviders(*providers)
+        assert world.planner.capacity.getOwner(node) == owner
+    assert world.planner.isShort(node, by_others=True) is False
+
+
+def test_own_limit_of_a_tenant_makes_it_give_up_its_retained_nodes():
+    """The limit of others does not."""
+    for limit in ('tenant', 'provider'):
+        provider = Provider('a', 'small', 'other', limits={
+            'instances': 1} if limit == 'provider' else {})
+        world = makeWorld(provider, **(
+            {'instances': 1} if limit == 'tenant' else {}))
+        node = addReady(world, provider)
+        assert isinstance(world.request('other')[1], Wait)
+        assert world.planner.isShort(node, by_others=True) is (
+            limit == 'tenant')

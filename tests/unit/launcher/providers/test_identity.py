@@ -266,7 +266,8 @@ def test_node_of_an_older_release_goes_where_it_may_fit_two(steps, racks):
 
 
 @pytest.mark.parametrize('notes', [
-    'text', [], {}, {'made_of': None}, {'made_of': ['x']}, {'tenant': 5}])
+    'text', [], {}, {'made_of': None}, {'made_of': ['x']}, {'tenant': 5},
+    {'made_of': '2:other'}])
 def test_odd_notes_are_none(notes):
     node = types.SimpleNamespace(zuul_nodes=notes)
     assert nodenotes.getMadeOf(node) is None
