@@ -21,7 +21,7 @@ from zuul.zk.event_queues import (
 )
 from zuul.zk.system import ZuulSystem
 
-from zuul_nodes import providerstatus, tenantlimits, waits
+from zuul_nodes import providerstatus, tenantlimits, waits, withdrawals
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.launcher import (
     changes,
@@ -105,6 +105,7 @@ class Launcher:
         self.component_info = LauncherComponent(
             self.zk_client, self.hostname, version=get_version_string(),
             connection_filter=list(self.settings.connection_filter) or None)
+        withdrawals.note(self.component_info, {})
         self.component_info.register()
 
     # The parts, from the lowest layer to the highest
@@ -131,7 +132,8 @@ class Launcher:
         self.pools = EndpointPools(
             self.settings,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
-            self.image_schedule.checkSoon, self.session.isCertain)
+            self.image_schedule.checkSoon, self.session.isCertain,
+            lambda endpoint, error: self.logins.noteError(endpoint, error))
 
     def _makePlanner(self):
         self.min_ready_state = nodes.MinReadyState(self.queue, self.settings)
@@ -141,7 +143,8 @@ class Launcher:
             planner.Surroundings(
                 self.node_images.canUse, self.node_images.hasImage,
                 self.ownership.isHandled,
-                self.ownership.handles, self.answers.isAsked,
+                lambda provider: self.endpoints.serves(provider),
+                self.answers.isAsked,
                 self.answers.getProblem, self.isGiven,
                 self.settings.tenant_limits.get),
             self.min_ready_state.queueCheck,
@@ -170,6 +173,9 @@ class Launcher:
             self.former_providers.find, self.planner.setScope)
         self.endpoints = providers.HandledEndpoints(
             self.layouts, self.ownership)
+        self.logins = endpoints.Logins(
+            self.component_info, self.queue, self.pools, self.endpoints,
+            self.settings)
 
     def _makeRecords(self):
         self.node_index = nodes.NodeIndex()
@@ -212,6 +218,7 @@ class Launcher:
                            'planner_lag': self._getPlannerLag,
                            'endpoint_calls': self.pools.length,
                            'stuck_pools': self.pools.countStuck,
+                           'withdrawals': self.logins.count,
                            'waiting_requests': self.planner.length,
                            'waiting': self._countWaits})
 
@@ -237,7 +244,8 @@ class Launcher:
         self.drift = nodes.Drift(
             self.node_records, self.layouts, self.settings)
         self.snapshots = nodes.Snapshots(
-            self.node_records, self.layouts, self.pools, self.settings)
+            self.node_records, self.layouts, self.pools, self.endpoints,
+            self.settings)
         self.state_machines = nodes.StateMachines(
             self.node_records, self.endpoints, self.pools,
             self.node_images.getExternalId, self.settings)
@@ -319,7 +327,8 @@ class Launcher:
         validation = images.Validation(*common, jobs)
         uploads = images.Uploads(
             *common, self.layouts, self.own_temp_directory.path,
-            self.settings, self.stats, validation.addEvent)
+            self.settings, self.stats, validation.addEvent, self.endpoints,
+            self.logins.noteError)
         deletion = images.Deletion(
             *common, self.layouts, self.pools,
             images.ArtifactDeletion(*common, jobs))
@@ -348,6 +357,7 @@ class Launcher:
             'gone': self.static_nodes.reconcileNode,
             'provider': self.supply.reconcile,
             'endpoint': self.endpoint_reconciler.reconcile,
+            endpoints.LOGIN: self.logins.reconcile,
             'others': lambda _: self.other_endpoints.reconcile(),
             'statuses': lambda _: self.provider_statuses.reconcile(),
             'reclaim': lambda _: self.reclaim.reconcile(),

@@ -376,6 +376,11 @@ class Settings:
         first is the interval between rounds.''')
     quota_interval: float = internal(300.0, '''
         Interval between requests for the limits of a cloud.''')
+    login_first_backoff: float = internal(10.0, '''
+        First back-off after a cloud has refused the log-in of this launcher;
+        it doubles each time.''')
+    login_longest_backoff: float = internal(300.0, '''
+        Longest back-off between attempts to log in.''')
     endpoint_progress_timeout: float = internal(600.0, '''
         A task of an endpoint without progress for this time is given up.
         ''')

@@ -55,6 +55,15 @@ class TemporaryError(DriverError):
     failure = 'temporary'
 
 
+class LoginError(DriverError):
+    """The cloud refuses the log-in of this launcher, or there are no
+    credentials: no such file, an expired token.
+
+    If the next list of instances is refused, too, the launcher leaves the
+    endpoint to other launchers, until it can log in.
+    """
+
+
 class PermanentError(DriverError):
     """The cloud names a mistake in what was requested: no such image, a
     malformed request.

@@ -1,4 +1,4 @@
-"""Endpoints that other launchers handle."""
+"""Endpoints of which only other launchers ask the clouds."""
 
 OTHERS = ('others', '')
 
@@ -25,8 +25,7 @@ class OtherEndpoints:
         """Update the limits that other launchers have read from clouds."""
         names = {
             name for name, providers in self.layouts.scope.by_name.items()
-            if not all(self.endpoints.handles(provider.connection_name)
-                       for provider in providers)}
+            if not all(map(self.endpoints.serves, providers))}
         if names:
             self.noteLimits(names)
             self.queue.addAfter(OTHERS, self.interval)

@@ -61,6 +61,10 @@ class EndpointReconciler:
         if endpoint is None:
             self._forget(endpoint_name)
             return
+        if self.endpoints.leaves(endpoint):
+            # Another launcher does the work until this one can log in.
+            self._updatePlanner(endpoint)
+            return
         is_mine = self.endpoints.isMine(endpoint)
         refresh, clean_up = self._tasks
         delays = [self.turns.interval, self._begin(
@@ -168,6 +172,7 @@ class EndpointReconciler:
             turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
+            self.turns.noteError(endpoint, error)
             former = self.answers.getAttemptsSoFar(endpoint, provider, name)
             return NoAnswer(describe(error), countFailed(
                 former, classify(error), getAttempts(provider)))

@@ -129,15 +129,20 @@ class Turns:
             turn.failed = turn.given_up = True
             self._end(endpoint, turn)
 
+    def noteError(self, endpoint, error):
+        """Note the error of a call that a task has caught."""
+        self.pools.failed(endpoint, error)
+
     def _run(self, endpoint, task, turn, tellProblem):
         turn.begun = True
         tellProblem(endpoint, turn.providers, None)
         try:
             task.run(endpoint, turn)
-        except Exception:
+        except Exception as error:
             turn.failed = True
             self.log.exception('Error in %s of endpoint %s:', task.name,
                                endpoint.canonical_name)
+            self.noteError(endpoint, error)
         finally:
             self._end(endpoint, turn)
 

@@ -50,7 +50,7 @@ class Distribution:
                             artifact, self.settings.image_adoption_age):
                         self._adopt(artifact)
         missing = collections.defaultdict(dict)
-        endpoints = self.endpoints.get()
+        endpoints = self.endpoints.getServed()
         needs = {
             need: wanted for need, wanted
             in getNeeds(self.layouts, self.schedule).items()

@@ -71,7 +71,7 @@ class PendingUploads:
     def getHandled(self):
         """:return: yields the uploads at endpoints of this launcher that
             have started; the start of another endpoint causes a check."""
-        endpoints = self.endpoints.get()
+        endpoints = self.endpoints.getServed()
         for upload in self.records.uploads.getItems():
             endpoint = endpoints.get(upload.endpoint_name)
             if endpoint and endpoint.started:

@@ -94,10 +94,12 @@ class Retention:
                 # Taken before the decision, which a later change may affect.
                 version = upload.getZKVersion()
                 with self.schedule.isolate(upload):
-                    if upload.endpoint_name not in endpoints:
+                    endpoint = endpoints.get(upload.endpoint_name)
+                    if endpoint is None:
                         old = self._isLeftBehind(artifact, upload)
                     else:
-                        old = self._isOld(artifact, upload, keepers)
+                        old = (not self.endpoints.leaves(endpoint)
+                               and self._isOld(artifact, upload, keepers))
                     if old and not self._isInUse(upload):
                         self.deletion.addUpload(upload, version)
 

@@ -64,12 +64,14 @@ class Uploads:
     :param Stats stats: reports the durations.
     :param announce: called with the transaction that makes an upload ready,
         and the upload, if it needs validation.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param noteError: called with an endpoint and the error of a call there.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
     def __init__(self, records, schedule, layouts, temp_dir, settings, stats,
-                 announce):
+                 announce, endpoints, noteError):
         self.records = records
         self.session = records.session
         self.schedule = schedule
@@ -78,6 +80,8 @@ class Uploads:
         self.settings = settings
         self.stats = stats
         self.announce = announce
+        self.endpoints = endpoints
+        self.noteError = noteError
         # Uploads that are queued or running in this launcher.
         self.upload_uuids_in_queue = set()
         # Of the ids of uploads that could not be locked.
@@ -238,6 +242,9 @@ class Uploads:
             self._recordReady(context, upload, external_id)
         elif self.stopping.is_set() and not begun:
             self._setState(context, upload, upload.State.PENDING)
+        elif self._isLeft(upload):
+            # Another launcher makes this attempt.
+            self._replace(upload, upload.attempt, error)
         elif (upload.attempt < self.settings.upload_attempts - 1
                 and not isForGood(error)):
             self._replace(upload, upload.attempt + 1, error)
@@ -250,6 +257,12 @@ class Uploads:
                            attempt=max(
                                upload.attempt,
                                self.settings.upload_attempts - 1))
+
+    def _isLeft(self, upload):
+        """:return: whether this launcher leaves the upload to others, because
+            the cloud refuses its log-in."""
+        endpoint = self.endpoints.get().get(upload.endpoint_name)
+        return endpoint is not None and self.endpoints.leaves(endpoint)
 
     def _setState(self, context, upload, state, **attributes):
         with upload.activeContext(context):

@@ -5,6 +5,7 @@ thread by a worker's rules: only the holder of the node's lock writes, and an
 error is retried after a back-off.
 """
 
+from zuul_nodes.launcher.nodes.statemachines import WithdrawnError
 from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes
 
@@ -51,6 +52,11 @@ class NodeSteps:
                           delete_state_machine=None)
             self.state_machines.forget(node.uuid)
             self.nodes.look(node.uuid)
+            return
+        if isinstance(error, WithdrawnError):
+            log.info('Leaving node %s to another launcher, because its cloud '
+                     'refuses the log-in', node)
+            self.drop(node)
             return
         try:
             function(node, wait, error, log)

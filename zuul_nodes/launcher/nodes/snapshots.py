@@ -21,14 +21,16 @@ class Snapshots:
     :param NodeRecords nodes:
     :param Layouts layouts: hold the providers of the nodes.
     :param EndpointPools pools: run the calls to the clouds.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
     :param Settings settings:
     """
 
-    def __init__(self, nodes, layouts, pools, settings):
+    def __init__(self, nodes, layouts, pools, endpoints, settings):
         self.nodes = nodes
         self.session = nodes.session
         self.layouts = layouts
         self.pools = pools
+        self.endpoints = endpoints
         self.settings = settings
         self._busy = set()
 
@@ -65,7 +67,7 @@ class Snapshots:
             endpoint,
             lambda: self._advance(node, provider, begun, log),
             lambda result, error: self._endCall(
-                node, begun, result, error, log),
+                node, endpoint, begun, result, error, log),
             f'Snapshot of node {node.uuid}')
 
     def _advance(self, node, provider, begun, log):
@@ -109,12 +111,19 @@ class Snapshots:
         return node.snapshot_timeout and (
             time.monotonic() - node.snapshot.began > node.snapshot_timeout)
 
-    def _endCall(self, node, begun, result, error, log):
+    def _endCall(self, node, endpoint, begun, result, error, log):
         """Write the result of a step, or try again later if its endpoint has
-        not started in time.
+        not started in time, or leave it to another launcher.
 
         :param threading.Event begun: whether the step has begun.
         """
+        if error is not None and self.endpoints.leaves(endpoint):
+            log.info('Leaving the snapshot of node %s to another launcher, '
+                     'because its cloud refuses the log-in', node)
+            setAttributes(node.snapshot, state_machine=None)
+            self._busy.discard(node.uuid)
+            node.snapshot.releaseLock(self.session.context())
+            return
         if (isinstance(error, TimeoutError) and not begun.is_set()
                 and not self._isLate(node)):
             # The endpoint has taken too long to start.  Another one cannot

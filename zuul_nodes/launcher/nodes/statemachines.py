@@ -72,6 +72,11 @@ class Turn:
             raise TimeoutError('the step was given up')
 
 
+class WithdrawnError(Exception):
+    """Another launcher has to continue with the node, because the cloud
+    refuses the log-in of this one."""
+
+
 class StateMachines:
     """Runs the state machines of drivers.
 
@@ -205,7 +210,7 @@ class StateMachines:
             return wait, machine.toDict() != before
 
         def end(wait, error):
-            if error is not None:
+            if error is not None and not isinstance(error, WithdrawnError):
                 wait, error = self.retryDelete(node, error, log), None
             done(wait, error)
 
@@ -257,11 +262,16 @@ class StateMachines:
             if not node.hasLock():
                 # Another component may have the node already.
                 return 0, True
+            if self.endpoints.leaves(endpoint):
+                raise WithdrawnError
             turn.begin()
             return step(turn)
 
         def end(result, error):
             turn.end()
+            if error is not None and self.endpoints.leaves(endpoint):
+                # The record says from where to continue.
+                error = WithdrawnError()
             wait, is_new = result or (None, True)
             try:
                 if is_new:

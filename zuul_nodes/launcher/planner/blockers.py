@@ -43,7 +43,7 @@ class Blockers:
         self.canUse = surroundings.canUse
         self.hasImage = surroundings.hasImage
         self.isHandled = surroundings.isHandled
-        self.handles = surroundings.handles
+        self.serves = surroundings.serves
         self.isAsked = (
             None if surroundings.isAsked is None
             else functools.partial(self._isAsked, surroundings.isAsked))
@@ -51,7 +51,7 @@ class Blockers:
 
     def _isAsked(self, isAnswered: IsAsked, provider: BaseProvider,
                  label_name: str | None = None) -> bool:
-        if self.handles(provider.connection_name):
+        if self.serves(provider):
             return isAnswered(provider, label_name)
         return label_name is None or self.capacity.limits.getCharges(
             provider, label_name) is not None
@@ -60,7 +60,7 @@ class Blockers:
                    label_name: str) -> str | None:
         """:return: why the quota of a label's nodes is unknown; None if the
             cause is unknown."""
-        if self.handles(provider.connection_name):
+        if self.serves(provider):
             return self._getProblem(provider, label_name)
         return withProblem(
             'another launcher has not determined the quota of a node yet',

@@ -26,8 +26,9 @@ class Surroundings:
     :ivar hasImage: tells for the same whether it can now.
     :ivar isHandled: tells for the name of a connection whether there is
         a launcher that makes nodes there.
-    :ivar handles: tells the same for this launcher.  Other launchers ask
-        the clouds of the other connections, and publish only the answers.
+    :ivar serves: tells for a provider whether this launcher asks its cloud.
+        Other launchers ask those of other providers, and publish only the
+        answers.
     :ivar isAsked: tells for a provider and a label whether the cloud has
         answered; None if that makes no difference.
     :ivar getProblem: tells for the same why the cloud has not answered; None
@@ -42,7 +43,7 @@ class Surroundings:
     hasImage: Callable[[NodesetRequest, BaseProvider, str], bool] = (
         lambda *args: True)
     isHandled: Callable[[str], bool] = lambda name: True
-    handles: Callable[[str], bool] = lambda name: True
+    serves: Callable[[BaseProvider], bool] = lambda provider: True
     isAsked: IsAsked | None = None
     getProblem: Callable[[BaseProvider, str], str | None] = lambda *args: None
     isGiven: Callable[[str], bool] = lambda name: False

@@ -12,6 +12,7 @@ from zuul_nodes.launcher.providers.failures import (
     isFinalAnswer,
     isForGood,
     isGone,
+    isLoginRefused,
 )
 from zuul_nodes.launcher.providers.former import FormerProviders
 from zuul_nodes.launcher.providers.handled import HandledEndpoints
@@ -96,6 +97,7 @@ __all__ = [
     'isGiven',
     'isGivenAt',
     'isGone',
+    'isLoginRefused',
     'isMadeFrom',
     'makeQuota',
     'prepareDrivers',

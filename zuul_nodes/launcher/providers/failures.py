@@ -11,11 +11,12 @@ number.
 
 import enum
 import socket
+import ssl
 
 from zuul.exceptions import QuotaException
 
 from zuul_nodes import messages
-from zuul_nodes.drivers import GoneError
+from zuul_nodes.drivers import GoneError, LoginError
 
 # Attributes with the HTTP status of an answer, in the libraries of clouds.
 STATUS_ATTRIBUTES = ('http_status', 'status_code', 'status', 'code')
@@ -31,6 +32,15 @@ CONNECTION_ERRORS = (
     'ReadTimeoutError', 'RetriableConnectionFailure', 'SSLError',
     'ServiceRequestError', 'ServiceResponseError', 'Timeout',
     'TransportError')
+# Likewise: there are no credentials, or the server refuses them.
+LOGIN_ERRORS = (
+    'ClientAuthenticationError', 'ConfigException', 'CredentialRetrievalError',
+    'DefaultCredentialsError', 'MissingRequiredOptions', 'NoCredentialsError',
+    'PartialCredentialsError', 'ProfileNotFound', 'RefreshError',
+    'SSOTokenLoadError', 'TokenRetrievalError', 'UnauthorizedSSOTokenError')
+# Parts of the reasons of TLS errors: one side refuses a certificate.
+CERTIFICATE_REASONS = ('CERTIFICATE', 'UNKNOWN_CA')
+UNAUTHENTICATED = 401
 # Maximum attempts per provider and node: a request's record has the provider's
 # name once for each attempt.
 MOST_ATTEMPTS = 100
@@ -67,6 +77,21 @@ def classify(error):
         if status in TEMPORARY_STATUS or 500 <= status < 600:
             return Failure.TEMPORARY
     return Failure.ATTEMPT
+
+
+def isLoginRefused(error):
+    """
+    :param Exception error: raised by a driver.
+    :return: whether a cloud seems to refuse this launcher's log-in, or there
+        are no valid credentials.
+    """
+    return any(
+        isinstance(each, LoginError)
+        or _getStatus(each) == UNAUTHENTICATED
+        or any(base.__name__ in LOGIN_ERRORS for base in type(each).__mro__)
+        or (isinstance(each, ssl.SSLError) and any(
+            part in (each.reason or '') for part in CERTIFICATE_REASONS))
+        for each in _getChain(error))
 
 
 def isForGood(error):

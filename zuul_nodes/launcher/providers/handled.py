@@ -32,6 +32,27 @@ class HandledEndpoints:
             endpoints[endpoint.canonical_name] = endpoint
         return endpoints
 
+    def getServed(self):
+        """:return: as :meth:`get`, without the endpoints that this launcher
+            leaves to others."""
+        return {name: endpoint for name, endpoint in self.get().items()
+                if not self.leaves(endpoint)}
+
+    def leaves(self, endpoint):
+        """:return: whether this launcher leaves an endpoint to others, because
+            its cloud refuses this launcher's log-in."""
+        return self.ownership.leaves(endpoint)
+
+    def serves(self, provider):
+        """:return: whether this launcher calls the cloud of a provider."""
+        if not self.handles(provider.connection_name):
+            return False
+        try:
+            return not self.leaves(provider.getEndpoint())
+        except Exception:
+            # The cause is logged where the endpoint is needed.
+            return True
+
     def handles(self, connection_name):
         """:return: whether this launcher handles the endpoints of a
             connection."""

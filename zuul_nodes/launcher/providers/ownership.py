@@ -4,11 +4,16 @@ All launchers compute the same result without communication: of the running
 launchers that handle the connection, the one with the lowest of Zuul's scores
 for the record.  When a launcher starts or stops, only its share is
 redistributed.
+
+A launcher that has withdrawn from an endpoint, because the cloud refuses its
+log-in, leaves its share there to the others.  Launchers of Zuul do not know
+that, so only those of zuul-nodes take it over.
 """
 
 from zuul.launcher.server import endpoint_score, scores_for_label
 from zuul.zk import launcher as records
 
+from zuul_nodes import withdrawals
 from zuul_nodes.launcher.zookeeper import getVersion
 
 
@@ -43,12 +48,38 @@ class Ownership:
     def getLaunchers(self, connection_name=None):
         """:return: the names of the running launchers that handle the
             connection; of all if None."""
+        return [launcher.hostname
+                for launcher in self._getComponents(connection_name)]
+
+    def _getComponents(self, connection_name=None):
         return [
-            launcher.hostname for launcher in
-            list(self.registry.all('launcher'))
+            launcher for launcher in list(self.registry.all('launcher'))
             if launcher.state == launcher.RUNNING and (
                 connection_name is None or not launcher.connection_filter
                 or connection_name in launcher.connection_filter)]
+
+    def _getAble(self, connection_name, endpoint_name):
+        """:return: the names of the launchers that take over the share of
+            one that has withdrawn from an endpoint."""
+        return [launcher.hostname
+                for launcher in self._getComponents(connection_name)
+                if self._hasWithdrawn(launcher, endpoint_name) is False]
+
+    def _hasWithdrawn(self, launcher, endpoint_name):
+        """:return: whether a launcher has withdrawn from an endpoint; None if
+            it is one that never does."""
+        if launcher.hostname == self.component.hostname:
+            # The registry learns of this launcher's own changes later.
+            launcher = self.component
+        return withdrawals.hasWithdrawn(launcher.content, endpoint_name)
+
+    def leaves(self, endpoint):
+        """:return: whether this launcher has withdrawn from an endpoint and
+            another one takes over its share there."""
+        name = endpoint.canonical_name
+        return bool(
+            self._hasWithdrawn(self.component, name)
+            and self._getAble(endpoint.connection.connection_name, name))
 
     def isHandled(self, connection_name):
         """:return: whether a running launcher handles the connection."""
@@ -82,17 +113,24 @@ class Ownership:
         return scores[min(scores)] if scores else None
 
     def isMyNode(self, node):
-        return self._isMine(self.getLaunchers(node.connection_name),
-                            lambda name: records.launcher_score(name, node))
+        return self._isMine(
+            node.connection_name, withdrawals.getEndpointName(node),
+            lambda name: records.launcher_score(name, node))
 
     def isMyEndpoint(self, endpoint):
         return self._isMine(
-            self.getLaunchers(endpoint.connection.connection_name),
+            endpoint.connection.connection_name, endpoint.canonical_name,
             lambda name: endpoint_score(name, endpoint))
 
-    def _isMine(self, launchers, getScore):
-        return bool(launchers) and (
-            min(launchers, key=getScore) == self.component.hostname)
+    def _isMine(self, connection_name, endpoint_name, getScore):
+        launchers = self._getComponents(connection_name)
+        if not launchers:
+            return False
+        owner = min(launchers, key=lambda each: getScore(each.hostname))
+        able = (self._getAble(connection_name, endpoint_name)
+                if self._hasWithdrawn(owner, endpoint_name) else [])
+        name = min(able, key=getScore, default=owner.hostname)
+        return name == self.component.hostname
 
 
 def describeUnhandled(connections):

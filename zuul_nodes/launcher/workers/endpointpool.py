@@ -42,6 +42,9 @@ class Endpoint(Protocol):
         ...
 
 
+Failed = Callable[[Endpoint, Exception], object]
+
+
 class Call:
     """A call of a driver that waits or runs.
 
@@ -76,6 +79,7 @@ class Pool:
     :param started: called when an endpoint has started.
     :param idle: called when the last thread has ended for lack of calls.
     :param mayBegin: returns whether calls may begin now.
+    :param failed: as of :class:`EndpointPools`.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
@@ -84,7 +88,8 @@ class Pool:
                  watch: Callable[[float], object],
                  started: Callable[[], object],
                  idle: Callable[[], object] = lambda: None,
-                 mayBegin: Callable[[], bool] = lambda: True) -> None:
+                 mayBegin: Callable[[], bool] = lambda: True,
+                 failed: Failed = lambda endpoint, error: None) -> None:
         self.name = name
         self.workers = settings.endpoint_workers
         self.timeout = settings.call_timeout
@@ -95,6 +100,7 @@ class Pool:
         self.started = started
         self.idle = idle
         self.mayBegin = mayBegin
+        self.failed = failed
         self.idle_time = settings.endpoint_idle_time
         self._start_lock = threading.Lock()
         self._condition = threading.Condition()
@@ -234,6 +240,7 @@ class Pool:
                     result = call.function()
             except Exception as raised:
                 error = raised
+                self._noteError(call, raised)
             with self._condition:
                 if call.given_up:
                     # Another thread has replaced this one, or now can.
@@ -250,6 +257,12 @@ class Pool:
                     self._condition.notify_all()
         if not self._threads:
             self.idle()
+
+    def _noteError(self, call: Call, error: Exception) -> None:
+        try:
+            self.failed(call.endpoint, error)
+        except Exception:
+            self.log.exception('After an error of %s:', call.description)
 
     def _start(self, endpoint: Endpoint) -> None:
         """Start an endpoint that has not started yet.
@@ -349,16 +362,20 @@ class EndpointPools:
     :param started: called when an endpoint has started.
     :param mayBegin: returns whether calls may begin now; until then, they
         wait.
+    :param failed: called with an endpoint and the error of its start or of a
+        call, in the same thread, before the call ends.
     """
 
     def __init__(self, settings: Settings,
                  watch: Callable[[str, float], object],
                  started: Callable[[], object],
-                 mayBegin: Callable[[], bool] = lambda: True) -> None:
+                 mayBegin: Callable[[], bool] = lambda: True,
+                 failed: Failed = lambda endpoint, error: None) -> None:
         self.settings = settings
         self.watch = watch
         self.started = started
         self.mayBegin = mayBegin
+        self.failed = failed
         self._pools: dict[str, Pool] = {}
         self._lock = threading.Lock()
 
@@ -428,7 +445,8 @@ class EndpointPools:
             self._pools[name] = Pool(
                 name, rate, self.settings,
                 lambda delay: self.watch(name, delay), self.started,
-                functools.partial(self._endIdle, name), self.mayBegin)
+                functools.partial(self._endIdle, name), self.mayBegin,
+                self.failed)
         return self._pools[name]
 
     def _endIdle(self, name: str) -> None:

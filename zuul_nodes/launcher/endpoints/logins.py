@@ -1,0 +1,135 @@
+"""Withdrawal from endpoints whose clouds refuse the log-in of this launcher.
+
+A launcher without valid credentials would spend the attempts of requests that
+the other launchers could serve.  So it leaves the endpoint to them, and tries
+again later.  One refusal may be a hiccup: the launcher withdraws if its next
+call, which lists the instances, is refused as well.
+"""
+
+import collections
+import logging
+import threading
+
+from zuul_nodes import withdrawals
+from zuul_nodes.launcher.providers import describe, isLoginRefused
+from zuul_nodes.launcher.workers import Backoff
+
+# The kind of keys in the work queue.
+LOGIN = 'login'
+RECORD = (LOGIN, '')
+
+
+class Logins:
+    """Withdraws this launcher from endpoints, and returns to them.
+
+    :param LauncherComponent component: of this launcher; has the record.
+    :param WorkQueue queue: gets the keys of endpoints, and of the record.
+    :param EndpointPools pools: call the clouds.
+    :param HandledEndpoints endpoints: the endpoints of this launcher.
+    :param Settings settings: of the launcher.
+    """
+
+    log = logging.getLogger('zuul.nodes.endpoints')
+
+    def __init__(self, component, queue, pools, endpoints, settings):
+        self.component = component
+        self.queue = queue
+        self.pools = pools
+        self.endpoints = endpoints
+        self.backoff = Backoff(settings.login_first_backoff,
+                               settings.login_longest_backoff)
+        # Canonical name of an endpoint -> withdrawal.
+        self._withdrawals = {}
+        self._locks = collections.defaultdict(threading.Lock)
+
+    def noteError(self, endpoint, error):
+        """Withdraw from an endpoint that does not start, or whose cloud
+        refuses the log-in.
+
+        This may call the cloud, so only threads that may wait for it call
+        this.
+
+        :param Exception error: of the start, or of a call.
+        """
+        name = endpoint.canonical_name
+        if name in self._withdrawals or (
+                endpoint.started and not isLoginRefused(error)):
+            return
+        # Several calls may fail at the same time.
+        with self._locks[name]:
+            if name not in self._withdrawals and (
+                    error := self._confirm(endpoint, error)):
+                self._withdraw(name, error)
+
+    def _confirm(self, endpoint, error):
+        """:return: why this launcher cannot log in; None if it can."""
+        if not endpoint.started:
+            return error
+        try:
+            _askForInstances(endpoint)
+        except Exception as again:
+            return again if isLoginRefused(again) else None
+        return None
+
+    def _withdraw(self, name, error):
+        withdrawal = withdrawals.make(describe(error))
+        self.log.error(
+            'Unable to log in at endpoint %s, leaving it to other launchers '
+            'if they can: %s', name, withdrawal.reason)
+        self._withdrawals[name] = withdrawal
+        self._note()
+        self._tryLater(name)
+
+    def _note(self):
+        withdrawals.note(self.component, dict(self._withdrawals))
+        # The other launchers know it when the record is written.
+        self.queue.add(RECORD)
+
+    def reconcile(self, name):
+        """Try to log in at an endpoint from which this launcher has
+        withdrawn.
+
+        :param str name: its canonical name; empty to write the record of this
+            launcher.
+        """
+        if not name:
+            return withdrawals.write(self.component)
+        if name not in self._withdrawals:
+            return
+        endpoint = self.endpoints.get().get(name)
+        if endpoint is None:
+            return self._return(name)
+        self.pools.submit(
+            endpoint, lambda: _askForInstances(endpoint),
+            lambda _, error: self._endAttempt(name, error), 'Logging in')
+
+    def _endAttempt(self, name, error):
+        if error is None:
+            self.log.info('Logged in at endpoint %s', name)
+            self._return(name)
+        else:
+            self._tryLater(name)
+
+    def _tryLater(self, name):
+        self.queue.addAfter((LOGIN, name), self.backoff.noteFailure(name))
+
+    def _return(self, name):
+        del self._withdrawals[name]
+        self.backoff.clear(name)
+        self._note()
+
+    def count(self):
+        """:return: number of endpoints from which this launcher has
+            withdrawn."""
+        return len(self._withdrawals)
+
+
+def _askForInstances(endpoint):
+    """Have a cloud list instances.
+
+    :raises Exception: any exception of the driver.
+    """
+    # Without this, drivers may use a list that they already have.
+    listing = getattr(endpoint, 'listing', None)
+    for _ in listing.getNow() if listing else endpoint.listInstances():
+        break
