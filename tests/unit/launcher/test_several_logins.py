@@ -1,14 +1,18 @@
 """Launchers of which clouds refuse some: the others do their work."""
 
+import ssl
+
 import pytest
-from zuul.model import ProviderNode
+from zuul.model import QuotaInformation
+from zuul.provider import statemachine
 
 from tests.fixtures.racks import cloud, isDone
-from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
-from zuul_nodes import withdrawals
-from zuul_nodes.drivers import LoginError, PermanentError
+from tests.fixtures.shelf.shelf_maker import ShelfEndpoint, ShelfProvider
+from zuul_nodes import requestnotes, withdrawals
+from zuul_nodes.drivers import LoginError
 
-State = ProviderNode.State
+EXPIRED = ssl.SSLError(1, '[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED]')
+EXPIRED.reason = 'SSLV3_ALERT_CERTIFICATE_EXPIRED'
 
 pytestmark = pytest.mark.crash
 
@@ -19,6 +23,15 @@ class HTTPError(Exception):
 
 class NoCredentialsError(Exception):
     """As of a library that this launcher may not have."""
+
+
+class Leaked(statemachine.Resource):
+    unique_id = None
+
+    def __init__(self, endpoint, name):
+        super().__init__({'zuul_system_id': endpoint.system_id,
+                          'zuul_node_uuid': name}, 'instance')
+        self.unique_id = name
 
 
 class Gate:
@@ -75,23 +88,24 @@ def three(several):
 
 
 def getWithdrawn(several):
-    """:return: a list of the launchers that have withdrawn, as each launcher
-        of the test knows it from ZooKeeper."""
-    return [name for each in several.launchers[0].ownership.registry.all(
-        'launcher') for name in [each.hostname]
-        if withdrawals.read(each.content)]
+    """:return: the names of the launchers that have withdrawn, as ZooKeeper
+        has them."""
+    return sorted(
+        component.hostname for component
+        in several.launchers[0].ownership.registry.all('launcher')
+        if withdrawals.read(component.content))
 
 
-def countFailures(several):
-    launcher = several.launchers[0]
-    return [node for request in launcher.api.getNodesetRequests()
-            for node in request.provider_node_data
-            if node.failed_providers]
+def countFailures(*requests):
+    """:return: number of attempts that count for requests."""
+    return sum(len(node['failed_providers']) for request in requests
+               for node in request.provider_node_data)
 
 
 refusals = pytest.mark.parametrize('error', [
     LoginError('wrong password'), HTTPError('unauthorized'),
-    NoCredentialsError('none')], ids=lambda error: type(error).__name__)
+    NoCredentialsError('none'), EXPIRED,
+], ids=['typed', 'status', 'library', 'certificate'])
 
 
 @refusals
@@ -101,11 +115,160 @@ def test_refused_launchers_leave_their_share_to_one_that_can(
     three.setLayout(cloud('one', launch_attempts=1))
     gate.refuse(second, third, error=error)
     requests = [first.addRequest('big') for _ in range(12)]
-    nodes = three.serve(*requests)
-    assert len(nodes) == 12
-    assert not countFailures(three)
+    assert len(three.serve(*requests)) == 12
+    assert not countFailures(*requests)
     assert racks.created == ['one'] * 12
-    three.runUntil(lambda: sorted(getWithdrawn(three)) == [
-        'second', 'third'])
-    # Deletions follow as well.
+    three.runUntil(lambda: getWithdrawn(three) == ['second', 'third'])
+    # Later requests do not ask them.
+    gate.asked.clear()
+    request = first.addRequest('big')
+    three.serve(request)
+    assert not gate.asked
     three.endAll(racks)
+
+
+@pytest.mark.parametrize('able', range(3))
+def test_launchers_whose_endpoint_does_not_start(several, racks, gate, able):
+    """One of them plans."""
+    for name in ('first', 'second', 'third'):
+        gate.refuse(several.add(name), error=RuntimeError('no clouds.yaml'),
+                    starts=True)
+    gate.admit(several.launchers[able])
+    several.setLayout(cloud('one', launch_attempts=1))
+    requests = [several.launchers[0].addRequest('big') for _ in range(12)]
+    several.serve(*requests)
+    assert not countFailures(*requests)
+    several.runUntil(lambda: len(getWithdrawn(several)) == 2)
+    several.endAll(racks)
+
+
+@pytest.mark.settings(others_interval=0.05, limits_lifetime=0)
+def test_the_launcher_that_plans_uses_what_another_was_told(
+        several, racks, gate, monkeypatch):
+    def refresh(provider, label, update):
+        gate.check(provider.connection)
+        provider.getEndpoint().quota_cache.setResource(
+            'small', QuotaInformation(instances=1))
+    monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    monkeypatch.setattr(
+        ShelfProvider, 'getQuotaForLabel', lambda provider, label:
+        provider.getEndpoint().quota_cache.getResource('small'))
+    first, second = several.add('first'), several.add('second')
+    gate.refuse(first)
+    several.setLayout(cloud('one', labels='[big]'))
+    several.runUntil(lambda: getWithdrawn(several) == ['first'])
+    assert first.election.getTerm()
+    several.serve(second.addRequest('big'))
+    several.endAll(racks)
+
+
+@pytest.mark.settings(login_first_backoff=0.05, login_longest_backoff=0.05)
+def test_a_launcher_that_can_log_in_again_returns(pair, racks, gate):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    gate.refuse(second)
+    requests = [first.addRequest('big') for _ in range(12)]
+    pair.serve(*requests)
+    assert getWithdrawn(pair) == ['second']
+    # It goes on trying.
+    gate.asked.clear()
+    pair.runUntil(lambda: len(gate.asked) > 2)
+    gate.admit(second)
+    pair.runUntil(lambda: not getWithdrawn(pair))
+    gate.refuse(first)
+    more = [first.addRequest('big') for _ in range(12)]
+    pair.serve(*more)
+    assert not countFailures(*requests, *more)
+    pair.endAll(racks)
+
+
+def test_requests_fail_with_the_reason_if_no_launcher_can_log_in(
+        three, racks, gate):
+    first, _, _ = three.launchers
+    three.setLayout(cloud('one', launch_attempts=2))
+    gate.refuse(*three.launchers)
+    request = first.addRequest('big')
+    three.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    reason = requestnotes.getReason(request)
+    assert 'gave up after 2 attempts' in reason
+    assert 'unable to log in: wrong password' in reason
+    gate.admit(*three.launchers)
+    three.endAll(racks)
+
+
+def test_one_refusal_may_be_a_hiccup(pair, racks, gate):
+    """It counts as an attempt."""
+    pair.setLayout(cloud('one', launch_attempts=2))
+    racks.errors['one'] = [LoginError('wrong token')]
+    request = pair.launchers[0].addRequest('big')
+    pair.serve(request)
+    assert countFailures(request) == 1
+    assert not getWithdrawn(pair)
+    pair.endAll(racks)
+
+
+def test_a_launch_goes_on_at_another_launcher(pair, racks, gate):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one', launch_attempts=1))
+    racks.slow.add('one')
+    requests = [first.addRequest('big') for _ in range(12)]
+    pair.runUntil(lambda: len(racks.instances) == 12)
+    owned = [node for node in first.nodes() if second.ownership.isMyNode(node)]
+    assert 0 < len(owned) < 12
+    gate.refuse(second)
+    racks.slow.clear()
+    other = [first.addRequest('big') for _ in range(6)]
+    pair.serve(*requests, *other)
+    assert not countFailures(*requests, *other)
+    # No instance was made twice.
+    assert len(racks.created) == 18
+    pair.endAll(racks)
+
+
+@pytest.mark.settings(delete_timeout=0)
+def test_nodes_are_deleted_by_a_launcher_that_can(pair, racks, gate):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    requests = [first.addRequest('big') for _ in range(12)]
+    pair.serve(*requests)
+    gate.refuse(second)
+    pair.finish(*requests)
+    pair.runUntil(lambda: not first.nodes())
+    assert not racks.instances
+
+
+@pytest.mark.settings(cleanup_interval=0.05)
+@pytest.mark.parametrize('number', range(2))
+def test_leaked_resources_are_deleted_by_a_launcher_that_can(
+        pair, racks, gate, monkeypatch, number):
+    def listResources(endpoint, providers):
+        gate.check(endpoint.connection)
+        return [Leaked(endpoint, name) for name in leaked]
+
+    def deleteResource(endpoint, resource):
+        gate.check(endpoint.connection)
+        leaked.remove(resource.unique_id)
+    leaked = ['leaked']
+    monkeypatch.setattr(ShelfEndpoint, 'listResources', listResources)
+    monkeypatch.setattr(ShelfEndpoint, 'deleteResource', deleteResource)
+    monkeypatch.setattr(
+        ShelfEndpoint, 'getResourceTypes', lambda endpoint: ['instance'])
+    gate.refuse(pair.launchers[number])
+    pair.setLayout(cloud('one'))
+    pair.runUntil(lambda: not leaked)
+
+
+def test_a_withdrawal_ends_with_the_session(pair, racks, gate):
+    first, second = pair.launchers
+    pair.setLayout(cloud('one'))
+    gate.refuse(second)
+    pair.serve(*[first.addRequest('big') for _ in range(6)])
+    client = second.zk_client.client
+    _, stat = client.get(second.component_info.path)
+    assert stat.ephemeralOwner == client.client_id[0]
+    assert 'wrong password' in str(
+        withdrawals.read(second.component_info.content))
+    pair.remove(second)
+    pair.runUntil(lambda: not getWithdrawn(pair))
+    pair.endAll(racks)

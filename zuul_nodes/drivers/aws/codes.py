@@ -19,7 +19,9 @@ class Kind(enum.Enum):
     request.  NOT_HERE: likewise, but another zone or subnet may work.
     NOT_FOUND: the resource does not exist.  NOT_YET: the resource does not
     exist, or is too new to be known everywhere.  EXISTS: the resource exists
-    already.  ATTEMPT: another attempt may succeed, but this is unknown.
+    already.  LOGIN: AWS does not accept the credentials.  EXPIRED: likewise,
+    but the library may fetch new ones.  ATTEMPT: another attempt may succeed,
+    but this is unknown.
     """
 
     QUOTA = enum.auto()
@@ -30,6 +32,8 @@ class Kind(enum.Enum):
     NOT_FOUND = enum.auto()
     NOT_YET = enum.auto()
     EXISTS = enum.auto()
+    LOGIN = enum.auto()
+    EXPIRED = enum.auto()
     ATTEMPT = enum.auto()
 
 
@@ -49,22 +53,29 @@ _CODES = {
         ReservationCapacityExceeded SpotInstanceTermination
         SpotMaxPriceTooLow UnfulfillableCapacity
         ''',
-    # After expired credentials, the library fetches new ones.
+    Kind.LOGIN: '''
+        AuthFailure InvalidAccessKeyId InvalidClientTokenId
+        InvalidIdentityToken MissingAuthenticationToken
+        MissingAuthenticationTokenException SignatureDoesNotMatch
+        UnrecognizedClientException
+        ''',
+    # The clock of this machine may be wrong as well.
+    Kind.EXPIRED: '''
+        ExpiredToken ExpiredTokenException InvalidSecurity.RequestHasExpired
+        RequestExpired RequestTimeTooSkewed TokenRefreshRequired
+        ''',
     Kind.TEMPORARY: '''
         BandwidthLimitExceeded ConcurrentCreateImageNoRebootLimitExceeded
         ConcurrentLimitExceededException ConcurrentSnapshotLimitExceeded
         ConcurrentTagAccess CreditSpecificationUpdateInProgress
-        EC2ThrottledException ExpiredToken ExpiredTokenException
-        IDPCommunicationError InternalError InternalFailure
-        InternalServerError InternalServerException
-        InvalidCapacityReservationState.PendingActivation
-        InvalidSecurity.RequestHasExpired PendingVerification
-        PriorRequestNotComplete RequestExpired RequestLimitExceeded
-        RequestThrottled RequestThrottledException RequestTimeTooSkewed
-        RequestTimeout RequestTimeoutException RetryableError ServerInternal
-        ServiceException ServiceUnavailable SlowDown
-        SnapshotCreationPerVolumeRateExceeded Throttled ThrottledException
-        Throttling ThrottlingException TokenRefreshRequired
+        EC2ThrottledException IDPCommunicationError InternalError
+        InternalFailure InternalServerError InternalServerException
+        InvalidCapacityReservationState.PendingActivation PendingVerification
+        PriorRequestNotComplete RequestLimitExceeded RequestThrottled
+        RequestThrottledException RequestTimeout RequestTimeoutException
+        RetryableError ServerInternal ServiceException ServiceUnavailable
+        SlowDown SnapshotCreationPerVolumeRateExceeded Throttled
+        ThrottledException Throttling ThrottlingException
         TooManyRequestsException Unavailable UpdateLimitExceeded
         ''',
     # Some have names like limits of the account, but are limits of the one
@@ -133,21 +144,18 @@ _CODES = {
     # changes of them everywhere.
     Kind.ATTEMPT: '''
         Client.InternalError AccessDenied AccessDeniedException AccountDisabled
-        AllAccessDisabled AuthFailure Blocked BundlingInProgress
-        DependencyViolation ExistingVpcEndpointConnections
-        FleetNotInModifiableState IdempotentInstanceTerminated
-        IdempotentParameterMismatch IncompatibleHostRequirements
-        IncompleteSignature IncorrectInstanceState IncorrectModificationState
-        IncorrectSpotRequestState IncorrectState IncorrectStateException
-        InterfaceInUseByTrafficMirrorSession
-        InterfaceInUseByTrafficMirrorTarget InvalidAccessKeyId
-        InvalidClientToken InvalidClientTokenId InvalidHostState
-        InvalidIdentityToken InvalidInstanceState InvalidState InvalidToken
-        MissingAuthenticationToken NlbInUseByTrafficMirrorTargetException
-        NotSignedUp OptInRequired ReservedInstancesUnavailable
-        ScheduledInstanceSlotNotOpen ScheduledInstanceSlotUnavailable
-        SignatureDoesNotMatch UnauthorizedOperation UnavailableHostRequirements
-        UnrecognizedClientException
+        AllAccessDisabled Blocked BundlingInProgress DependencyViolation
+        ExistingVpcEndpointConnections FleetNotInModifiableState
+        IdempotentInstanceTerminated IdempotentParameterMismatch
+        IncompatibleHostRequirements IncompleteSignature IncorrectInstanceState
+        IncorrectModificationState IncorrectSpotRequestState IncorrectState
+        IncorrectStateException InterfaceInUseByTrafficMirrorSession
+        InterfaceInUseByTrafficMirrorTarget InvalidClientToken InvalidHostState
+        InvalidInstanceState InvalidState InvalidToken
+        NlbInUseByTrafficMirrorTargetException NotSignedUp OptInRequired
+        ReservedInstancesUnavailable ScheduledInstanceSlotNotOpen
+        ScheduledInstanceSlotUnavailable UnauthorizedOperation
+        UnavailableHostRequirements
         ''',
 }
 CODES = {code: kind for kind, codes in _CODES.items()

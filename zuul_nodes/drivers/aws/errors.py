@@ -8,11 +8,17 @@ from zuul_nodes import messages
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
 )
 from zuul_nodes.drivers.aws.codes import Kind, getKind, shorten
+
+
+class ExpiredError(LoginError, TemporaryError):
+    """The credentials have expired; the library may fetch new ones."""
+
 
 ERRORS = {
     Kind.QUOTA: QuotaError,
@@ -23,6 +29,8 @@ ERRORS = {
     Kind.NOT_FOUND: PermanentError,
     Kind.NOT_YET: DriverError,
     Kind.EXISTS: PermanentError,
+    Kind.LOGIN: LoginError,
+    Kind.EXPIRED: ExpiredError,
     Kind.ATTEMPT: DriverError,
 }
 # Spot instances are not available, but on-demand instances may be.

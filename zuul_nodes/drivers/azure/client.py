@@ -13,7 +13,7 @@ import time
 import requests
 from zuul.driver.azure import azul
 
-from zuul_nodes.drivers import DriverError, TemporaryError
+from zuul_nodes.drivers import DriverError, LoginError, TemporaryError
 from zuul_nodes.drivers.azure import failures
 
 MANAGEMENT = 'https://management.azure.com/'
@@ -54,8 +54,12 @@ class Auth(azul.AzureAuth):
         return self._ask({'client_secret': self.client_secret})
 
     def refresh_federated(self):
-        with open(self.federated_token_file, encoding='utf-8') as file:
-            token = file.read()
+        try:
+            with open(self.federated_token_file, encoding='utf-8') as file:
+                token = file.read()
+        except OSError as error:
+            raise LoginError(
+                f'Azure: unable to read the token: {error}') from error
         return self._ask({
             'client_assertion_type': 'urn:ietf:params:oauth:'
                                      'client-assertion-type:jwt-bearer',

@@ -11,6 +11,7 @@ from zuul_nodes import messages
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -131,9 +132,11 @@ TABLE = (
          'SubscriptionNotAuthorizedForImage', 'ImageVersionDeprecated'),
     # Credentials and roles are no mistake of the label, and Azure needs a
     # while to know changes of them everywhere.
+    _row(LoginError, COMMON, 'AuthenticationFailed',
+         'ExpiredAuthenticationToken', 'InvalidAuthenticationToken',
+         'InvalidAuthenticationTokenTenant'),
     _row(DriverError, COMMON, 'AuthorizationFailed',
-         'AuthenticationFailed', 'InvalidAuthenticationToken',
-         'InvalidAuthenticationTokenTenant', 'LinkedAuthorizationFailed'),
+         'LinkedAuthorizationFailed'),
     _row(PermanentError, COMMON, 'DisallowedOperation',
          'InvalidRequestContent',
          'InvalidRequestFormat', 'InvalidResourceName',
@@ -146,7 +149,7 @@ TABLE = (
          'ResourcePurchaseValidationFailed'),
     _row(PermanentError, TAGS, 'InvalidTagNameCharacters'),
     # AADSTS...: the application, tenant or secret is unknown or has expired.
-    _row(DriverError, LOGIN, '7000215', '7000222', '700016', '700027',
+    _row(LoginError, LOGIN, '7000215', '7000222', '700016', '700027',
          '90002', '900023', '53003'),
     _row(TemporaryError, LOGIN, '90033', '50196', '90012'),
 )
@@ -157,8 +160,9 @@ for _each in TABLE:
             (re.compile(_each.part, re.I), _each))
 # Meaning of an HTTP status if no row has the code; source: COMMON.
 STATUSES = {
-    404: NotFoundError, 408: TemporaryError, 409: TemporaryError,
-    410: NotFoundError, 412: TemporaryError, 429: TemporaryError}
+    401: LoginError, 404: NotFoundError, 408: TemporaryError,
+    409: TemporaryError, 410: NotFoundError, 412: TemporaryError,
+    429: TemporaryError}
 # Codes of errors that contain the actual error.
 OUTER = frozenset({'invalidtemplatedeployment', 'deploymentfailed',
                    'badrequest', 'resourcedeploymentfailure',

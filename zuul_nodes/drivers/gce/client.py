@@ -12,7 +12,7 @@ from google.cloud import compute_v1, storage
 from google.cloud.storage.exceptions import InvalidResponse
 from google.oauth2 import service_account
 
-from zuul_nodes.drivers import DriverError, TemporaryError
+from zuul_nodes.drivers import LoginError, TemporaryError
 from zuul_nodes.drivers.gce.errors import translate
 
 SCOPES = ('https://www.googleapis.com/auth/cloud-platform',)
@@ -134,7 +134,7 @@ class Client:
             # Omit the content of the file.
             what = (f'the file "{path}" contains no key of a service account'
                     if path else f'there are no credentials: {error}')
-            raise DriverError(f'[connection {name}]: {what}') from None
+            raise LoginError(f'[connection {name}]: {what}') from None
 
     def end(self):
         with self._lock:
@@ -165,5 +165,5 @@ class Translation:
             unreachable = any(isinstance(each, TransportError)
                               for each in (error, error.__cause__))
             kind = (TemporaryError if error.retryable or unreachable
-                    else DriverError)
+                    else LoginError)
             raise kind(f'Unable to log in to Google: {error}') from error

@@ -16,6 +16,7 @@ import re
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -33,6 +34,8 @@ class Kind(enum.Enum):
     TEMPORARY = 'temporary'
     #: The call names a mistake, and does not succeed until it is corrected.
     PERMANENT = 'permanent'
+    #: The credentials are not accepted.
+    LOGIN = 'login'
     #: The resource does not exist.
     MISSING = 'missing'
     #: A resource of that name exists already.
@@ -44,6 +47,7 @@ class Kind(enum.Enum):
 ERRORS = {
     Kind.QUOTA: QuotaError, Kind.CAPACITY: CapacityError,
     Kind.TEMPORARY: TemporaryError, Kind.PERMANENT: PermanentError,
+    Kind.LOGIN: LoginError,
     Kind.MISSING: DriverError, Kind.EXISTS: DriverError,
     Kind.UNKNOWN: DriverError}
 NOT_READY = 'RESOURCE_NOT_READY'
@@ -83,6 +87,9 @@ KINDS = {
     'SERVICE_DISABLED': Kind.PERMANENT,
     'BILLING_DISABLED': Kind.PERMANENT,
 
+    'AUTH_ERROR': Kind.LOGIN,
+    'UNAUTHENTICATED': Kind.LOGIN,
+
     'NOT_FOUND': Kind.MISSING,
     'RESOURCE_NOT_FOUND': Kind.MISSING,
 
@@ -93,7 +100,8 @@ KINDS = {
 
     # Statuses of HTTP, for calls whose reason says no more than the status, as
     # "invalid" and "forbidden" do.
-    404: Kind.MISSING, 408: Kind.TEMPORARY, 429: Kind.TEMPORARY,
+    401: Kind.LOGIN, 404: Kind.MISSING, 408: Kind.TEMPORARY,
+    429: Kind.TEMPORARY,
 }
 # Prefixes and suffixes that do not change the meaning of a code.
 VARIANT = re.compile('^(GCE|GPU|REGION|ZONE)_|_WITH_DETAILS$')

@@ -9,6 +9,7 @@ import re
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -50,8 +51,8 @@ CLASSES = {
     Kind.QUOTA: QuotaError, Kind.CAPACITY: CapacityError,
     Kind.TEMPORARY: TemporaryError, Kind.UNSETTLED: Unready,
     Kind.EXPIRED: Expired, Kind.PERMANENT: PermanentError,
-    Kind.FORBIDDEN: Forbidden, Kind.MISSING: Missing, Kind.NO_SUCH: NoSuch,
-    Kind.EXISTS: Exists, Kind.ATTEMPT: DriverError}
+    Kind.LOGIN: LoginError, Kind.FORBIDDEN: Forbidden, Kind.MISSING: Missing,
+    Kind.NO_SUCH: NoSuch, Kind.EXISTS: Exists, Kind.ATTEMPT: DriverError}
 EXCEEDED = re.compile(
     r'exceeded quota: .*, requested: (?P<requested>\S+), used: \S+, '
     r'limited: (?P<limited>\S+)')

@@ -19,6 +19,7 @@ class Kind(enum.Enum):
     UNSETTLED = 'the same call may succeed in a moment'
     EXPIRED = 'the list has to be read again'
     PERMANENT = 'the cluster names a mistake in the configuration'
+    LOGIN = 'the credentials are not accepted'
     FORBIDDEN = 'Zuul lacks the permission'
     MISSING = 'the object, or what should answer, does not exist'
     NO_SUCH = 'the object that the cluster names does not exist'
@@ -159,6 +160,7 @@ TABLE = (
     Row(SERVER, Kind.FORBIDDEN, STATUS, code='403'),
     Row(SERVER, Kind.NO_SUCH, STATUS, code='404', message='" not found'),
     Row(SERVER, Kind.MISSING, STATUS, code='404'),
+    Row(SERVER, Kind.LOGIN, STATUS, code='401'),
     Row(SERVER, Kind.PERMANENT, STATUS, code='400',
         message='cannot be handled|unable to decode|unmarshal'),
     Row(SERVER, Kind.PERMANENT, STATUS, code='413|422'),

@@ -130,6 +130,7 @@ class Round:
             try:
                 function()
             except Exception as error:
+                self.turn.noteError(error)
                 self._complain(what, error, self.log.exception)
         self.memory.complaints = self.complaints
 
@@ -220,6 +221,7 @@ class Round:
                 if not self.turn.shouldContinue():
                     break
         except Exception as error:
+            self.turn.noteError(error)
             self._complain('incomplete list', error, self.log.exception)
             return found, False
         return found, True
@@ -354,6 +356,7 @@ class Round:
         try:
             self.endpoint.deleteResource(resource)
         except Exception as error:
+            self.turn.noteError(error)
             suspect.error = describe(error)
             self._audit(resource, owners, result=audit.Result.FAILED,
                         reason=suspect.error)

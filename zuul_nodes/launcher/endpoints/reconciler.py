@@ -150,9 +150,10 @@ class EndpointReconciler:
                     with contextlib.suppress(NotImplementedError):
                         provider.postConfig(is_mine)
                 prepared.append(provider)
-            except Exception:
+            except Exception as error:
                 # Go on with the other providers.
                 turn.failed = True
+                turn.noteError(error)
                 self.log.exception('Unable to prepare endpoint %s for %s:',
                                    name, provider)
         if turn.shouldContinue():
@@ -172,7 +173,7 @@ class EndpointReconciler:
             turn.failed = True
             self.log.exception('Unable to refresh the quota of label %s of '
                                '%s:', name, provider)
-            self.turns.noteError(endpoint, error)
+            turn.noteError(error)
             former = self.answers.getAttemptsSoFar(endpoint, provider, name)
             return NoAnswer(describe(error), countFailed(
                 former, classify(error), getAttempts(provider)))

@@ -6,6 +6,8 @@ import logging
 import time
 import typing
 
+from zuul_nodes.launcher.providers import isLoginRefused
+
 
 @dataclasses.dataclass
 class Turn:
@@ -20,6 +22,8 @@ class Turn:
     :ivar float ended: when it ended, or None.
     :ivar bool failed: whether a part of it failed.
     :ivar bool given_up: whether it made no progress and was given up.
+    :ivar Exception refusal: the first refusal of this launcher's log-in, or
+        None.
     """
     clock: typing.Callable
     stop_event: object
@@ -30,6 +34,12 @@ class Turn:
     ended: float | None = None
     failed: bool = False
     given_up: bool = False
+    refusal: Exception | None = None
+
+    def noteError(self, error):
+        """Note the error of a call to the cloud."""
+        if self.refusal is None and isLoginRefused(error):
+            self.refusal = error
 
     def shouldContinue(self):
         """Note progress; to be called before every step.
@@ -129,10 +139,6 @@ class Turns:
             turn.failed = turn.given_up = True
             self._end(endpoint, turn)
 
-    def noteError(self, endpoint, error):
-        """Note the error of a call that a task has caught."""
-        self.pools.failed(endpoint, error)
-
     def _run(self, endpoint, task, turn, tellProblem):
         turn.begun = True
         tellProblem(endpoint, turn.providers, None)
@@ -142,9 +148,11 @@ class Turns:
             turn.failed = True
             self.log.exception('Error in %s of endpoint %s:', task.name,
                                endpoint.canonical_name)
-            self.noteError(endpoint, error)
+            turn.noteError(error)
         finally:
             self._end(endpoint, turn)
+        if turn.refusal:
+            self.pools.failed(endpoint, turn.refusal)
 
     def _end(self, endpoint, turn):
         turn.ended = self.clock()

@@ -8,7 +8,12 @@ from zuul.model import ProviderNode
 
 from zuul_nodes import audit, messages
 from zuul_nodes.launcher.nodes import tracing
-from zuul_nodes.launcher.providers import Failure, classify, describe
+from zuul_nodes.launcher.providers import (
+    Failure,
+    classify,
+    describe,
+    isLoginRefused,
+)
 from zuul_nodes.launcher.zookeeper import (
     UnwritableError,
     serialize,
@@ -65,6 +70,8 @@ class LaunchOutcomes:
             else messages.withoutSecrets(error)))
         machine = node.create_state_machine
         comment = describe(error, node)
+        if isLoginRefused(error):
+            comment = f'unable to log in: {comment}'
         if console := self.console_logs.take(node):
             comment += f'; its console ends with: {console}'
         attributes = {'state': state, 'comment': comment}

@@ -90,7 +90,8 @@ def isLoginRefused(error):
         or _getStatus(each) == UNAUTHENTICATED
         or any(base.__name__ in LOGIN_ERRORS for base in type(each).__mro__)
         or (isinstance(each, ssl.SSLError) and any(
-            part in (each.reason or '') for part in CERTIFICATE_REASONS))
+            part in (getattr(each, 'reason', None) or '')
+            for part in CERTIFICATE_REASONS))
         for each in _getChain(error))
 
 

@@ -9,6 +9,7 @@ import pytest
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -23,6 +24,7 @@ ERRORS = {
     Kind.TEMPORARY: TemporaryError, Kind.PERMANENT: PermanentError,
     Kind.NOT_HERE: PermanentError, Kind.NOT_FOUND: PermanentError,
     Kind.NOT_YET: DriverError, Kind.EXISTS: PermanentError,
+    Kind.LOGIN: LoginError, Kind.EXPIRED: errors.ExpiredError,
     Kind.ATTEMPT: DriverError}
 # Services that say what they may answer.
 SERVICES = ('ebs', 's3', 'service-quotas', 'sts')

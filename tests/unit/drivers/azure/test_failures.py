@@ -5,6 +5,7 @@ import pytest
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -25,7 +26,7 @@ def test_code_is_found_by_its_row(row, code):
 
 def test_every_kind_is_in_the_table():
     assert {row.kind for row in failures.TABLE} == {
-        CapacityError, DriverError, PermanentError, QuotaError,
+        CapacityError, DriverError, LoginError, PermanentError, QuotaError,
         TemporaryError, failures.NotFoundError, failures.NoSuchError,
         failures.ExistsError}
 
@@ -39,7 +40,7 @@ def test_row_has_a_source_and_an_example(row):
 
 @pytest.mark.parametrize(('data', 'status', 'kind'), [
     ({'error': {'code': 'Unheard', 'message': 'Of it'}}, 400, DriverError),
-    (None, 401, DriverError), (None, 403, DriverError),
+    (None, 401, LoginError), (None, 403, DriverError),
     (None, 405, DriverError),
     ({'error': {'code': 'ResourceNotFound', 'message': 'subnet x'}}, 404,
      failures.NoSuchError),

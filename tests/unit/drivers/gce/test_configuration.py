@@ -20,7 +20,7 @@ from zuul_nodes.configloader.errors import (
     UnknownAttributeError,
 )
 from zuul_nodes.drivers import (
-    DriverError,
+    LoginError,
     PermanentError,
     Resource,
     TemporaryError,
@@ -189,7 +189,7 @@ def test_credentials_that_are_none(tmp_path, content):
     adapter = GceDriver.adapter_class(
         getConnection(credentials_file=str(path)), region='us-central1')
     adapter.start()
-    with pytest.raises(DriverError, match=str(path)):
+    with pytest.raises(LoginError, match=str(path)):
         adapter.listZones()
     adapter.stop()
 

@@ -35,6 +35,7 @@ REASONS = {
     Kind.PERMANENT: [
         'conditionNotMet', 'accessNotConfigured', 'SERVICE_DISABLED',
         'BILLING_DISABLED', 'invalidParameter', 'fieldSizeTooLarge'],
+    Kind.LOGIN: ['authError'],
     Kind.MISSING: ['notFound'],
     Kind.EXISTS: ['alreadyExists'],
     Kind.UNKNOWN: ['conflict', 'somethingNew'],
@@ -56,6 +57,7 @@ CODES = {
         'UNAVAILABLE', 'SERVICE_UNAVAILABLE', 'DEADLINE_EXCEEDED'],
     Kind.PERMANENT: [
         'INVALID_FIELD_VALUE', 'INVALID_USAGE', 'CONDITION_NOT_MET'],
+    Kind.LOGIN: ['UNAUTHENTICATED'],
     Kind.MISSING: ['RESOURCE_NOT_FOUND'],
     Kind.EXISTS: ['RESOURCE_ALREADY_EXISTS'],
     # Roles are no mistake of the label.
@@ -66,7 +68,8 @@ STATUSES = {
     Kind.TEMPORARY: [408, 429, 500, 502, 503, 504],
     Kind.MISSING: [404],
     # 410 is of an upload that has to be begun anew.
-    Kind.UNKNOWN: [0, 400, 401, 403, 405, 409, 410, 412, 413],
+    Kind.UNKNOWN: [0, 400, 403, 405, 409, 410, 412, 413],
+    Kind.LOGIN: [401],
 }
 
 

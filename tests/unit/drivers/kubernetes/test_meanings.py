@@ -42,7 +42,6 @@ ANSWERS = {
         (403, 'Forbidden', FORBIDDEN + 'unable to create new content in '
          'namespace ci because it is being terminated'),
         (400, 'BadRequest', 'Bad Request'),
-        (401, 'Unauthorized', 'Unauthorized'),
         (405, 'MethodNotAllowed', 'the server does not allow this method'),
         (418, '', 'nothing that an API server says')],
     Kind.EXISTS: [
@@ -65,6 +64,7 @@ ANSWERS = {
         (404, 'NotFound', 'the server could not find the requested resource'),
         (404, '', '')],
     Kind.NO_SUCH: [(404, 'NotFound', 'namespaces "ci" not found')],
+    Kind.LOGIN: [(401, 'Unauthorized', 'Unauthorized')],
     Kind.PERMANENT: [
         (403, 'Forbidden', FORBIDDEN + 'failed quota: ci: must specify '
          'limits.memory for: node'),
@@ -239,6 +239,6 @@ def test_each_row_has_a_page_and_a_meaning_for_the_launcher(row):
         Kind.EXPIRED: Failure.TEMPORARY, Kind.PERMANENT: Failure.PERMANENT,
         Kind.FORBIDDEN: Failure.ATTEMPT, Kind.MISSING: Failure.ATTEMPT,
         Kind.NO_SUCH: Failure.PERMANENT, Kind.EXISTS: Failure.ATTEMPT,
-        Kind.ATTEMPT: Failure.ATTEMPT,
+        Kind.LOGIN: Failure.ATTEMPT, Kind.ATTEMPT: Failure.ATTEMPT,
     }[row.kind]
     assert str(error) == 'what it says'

@@ -3,7 +3,12 @@
 from keystoneauth1 import exceptions as keystone
 from openstack import exceptions
 
-from zuul_nodes.drivers import DriverError, PermanentError, TemporaryError
+from zuul_nodes.drivers import (
+    DriverError,
+    LoginError,
+    PermanentError,
+    TemporaryError,
+)
 from zuul_nodes.drivers.openstack.cloud.failures import getKindOfAnswer
 
 # The service does not exist, or refuses to answer.
@@ -42,6 +47,9 @@ def translate(error):
 
 
 def _getKind(error, status, message):
+    if isinstance(error, keystone.MissingRequiredOptions
+                  | keystone.Unauthorized | exceptions.ConfigException):
+        return LoginError
     if isinstance(error, keystone.EndpointNotFound):
         return PermanentError
     if not status and isinstance(

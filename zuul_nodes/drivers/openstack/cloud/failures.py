@@ -12,6 +12,7 @@ import re
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -166,7 +167,7 @@ SAYINGS = (
 _PATTERNS = tuple((re.compile(row.part), row) for row in SAYINGS)
 # Meaning of an HTTP status if no row matches the message; source: FAULTS.  A
 # proxy or a service that has just started may send any other status once.
-STATUSES = {404: NotFoundError, 409: ExistsError}
+STATUSES = {401: LoginError, 404: NotFoundError, 409: ExistsError}
 # Nova 2.1 reports too many requests with 403 or 413 as well.
 TOO_MANY = re.compile('too many requests|rate limit|retry after', re.I)
 

@@ -12,6 +12,7 @@ from tests.unit.drivers.openstack.nodesites import addImage, change
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -505,7 +506,7 @@ def test_quota(nodes, cloud):
     (429, 'slowly', TemporaryError),
     (409, 'Somebody is at it', ExistsError),
     (403, 'Policy does not allow it', DriverError),
-    (401, 'Please log in', DriverError),
+    (401, 'Please log in', LoginError),
     (404, 'Not here', NotFoundError),
     (404, 'Flavor 1 could not be found.', PermanentError),
     (403, 'Quota exceeded for instances', QuotaError),
