@@ -10,8 +10,8 @@ import sys
 import tempfile
 
 import zuul_nodes
-from zuul_nodes import plugin, signatures
-from zuul_nodes.cmd.common import output
+from zuul_nodes import plugin, signatures, zuulconf
+from zuul_nodes.cmd.common import components, output
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.plugin import extensions, seams
 
@@ -38,12 +38,13 @@ class Finding:
 
 
 def addArguments(parser):
+    zuulconf.addConfigArgument(parser)
     output.addFormatArgument(parser)
 
 
 def run(args):
     print('Importing Zuul and all drivers ...', file=sys.stderr, flush=True)
-    findings = list(examine())
+    findings = list(examine(args.config))
     healthy = all(finding.ok for finding in findings)
     if args.format == 'json':
         print(output.formatJSON({
@@ -58,8 +59,11 @@ def run(args):
     return 0 if healthy else 1
 
 
-def examine():
-    """:return: an iterator over every :class:`Finding`."""
+def examine(path=None):
+    """
+    :param str path: of zuul.conf, or None.
+    :return: an iterator over every :class:`Finding`.
+    """
     with tempfile.TemporaryDirectory() as directory:
         probe = startProbe(directory)
         try:
@@ -69,6 +73,7 @@ def examine():
                     examineVersions, examineSeams, examineReplacements,
                     examineEntryPoints, examineDrivers))
             environment = list(_reportErrors(examineEnvironment, probe))
+            others.append(_reportErrors(examineLogins, path))
         finally:
             probe.kill()
             probe.communicate()
@@ -144,6 +149,33 @@ def examineReplacements():
     for each in REPLACEMENTS:
         mismatch = each.findMismatch()
         yield Finding('kazoo', each.name, not mismatch, mismatch or each.why)
+
+
+def examineLogins(path):
+    """Report at which endpoints launchers cannot log in.
+
+    :param str path: of zuul.conf; None if it may be missing, as where Zuul is
+        only installed.
+    """
+    from zuul_nodes.cmd.common.readonly import connected
+    config = zuulconf.read(path) if path else zuulconf.load()
+    if not config.sections():
+        return
+    try:
+        with connected(config) as zookeeper:
+            launchers = list(components.readLaunchers(zookeeper.client))
+    except UserError as error:
+        # Zuul need not run here.
+        yield Finding('log-in', 'launchers', True, f'not asked: {error}')
+        return
+    refused = [(component['hostname'], each) for component in launchers
+               for each in components.getWithdrawals(component)]
+    for name, each in refused:
+        yield Finding('log-in', f'{name} at {each["endpoint"]}', False,
+                      each['reason'])
+    if not refused:
+        yield Finding('log-in', 'launchers', True,
+                      'none says that a cloud refuses its log-in')
 
 
 def examineEntryPoints():

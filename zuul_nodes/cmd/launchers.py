@@ -1,9 +1,9 @@
 """``zuul-nodes launchers``: lists the launchers and shows which one plans."""
 
-import json
+import time
 
-from zuul_nodes import candidates, zkrecords, zuulconf
-from zuul_nodes.cmd.common import output
+from zuul_nodes import candidates, zuulconf
+from zuul_nodes.cmd.common import components, output
 
 DESCRIPTION = '''\
 List the launchers of a Zuul.  One of them plans: it decides which requests get
@@ -13,11 +13,12 @@ planner ends, the next in line plans.
 Launchers of Zuul's own are listed, too, with "no" in the column "Plans".  They
 serve their share of the requests for themselves.
 
+A launcher that cannot log in at the endpoint of a cloud leaves its share there
+to the others.  Lines below the table say where, for how long and why.
+
 The command only reads ZooKeeper.  It runs beside a running Zuul and uses its
 zuul.conf.'''
 
-# Of the component registry of Zuul (``zuul.zk.components``).
-COMPONENTS = '/zuul/components/launcher'
 COLUMNS = ('Launcher', 'State', 'Plans', 'Runs in', 'Connections', 'Zuul')
 ALONE = 'its own process'
 
@@ -34,6 +35,13 @@ def run(args):
         print(output.formatJSON(launchers))
         return 0
     print(output.formatTable(COLUMNS, map(getRow, launchers)))
+    now = time.time()
+    for each in launchers:
+        for withdrawn in each['withdrawn']:
+            print(f'{each["name"]} has not been able to log in at endpoint '
+                  f'{withdrawn["endpoint"]} for '
+                  f'{output.formatAge(now - withdrawn["since"])}: '
+                  f'{withdrawn["reason"]}')
     if not any(each['plans'] for each in launchers):
         print('No launcher of zuul-nodes plans: requests for nodes wait.')
     return 0
@@ -47,7 +55,7 @@ def readLaunchers(client):
     line = {each.launcher: (position, each) for position, each
             in enumerate(candidates.read(client))}
     launchers = []
-    for component in _readComponents(client):
+    for component in components.readLaunchers(client):
         position, candidate = line.get(component['hostname'], (None, None))
         launchers.append({
             'name': component['hostname'],
@@ -57,17 +65,10 @@ def readLaunchers(client):
             'embedded': candidate.is_embedded if candidate else None,
             'connections': component.get('connection_filter'),
             'zuul_version': component.get('version'),
+            'withdrawn': components.getWithdrawals(component),
         })
     return sorted(launchers, key=lambda each: (
         each['position'] is None, each['position'] or 0, each['name']))
-
-
-def _readComponents(client):
-    for name in zkrecords.getChildren(client, COMPONENTS):
-        data = zkrecords.read(client, f'{COMPONENTS}/{name}')
-        # It may have just ended.
-        if data is not None:
-            yield json.loads(data)
 
 
 def getRow(launcher):

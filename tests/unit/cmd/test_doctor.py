@@ -1,9 +1,13 @@
 import json
 import subprocess
 
+import pytest
+from zuul.zk.components import LauncherComponent
+
 from tests.fixtures.packages import writePackage
+from tests.fixtures.programs import writeConf
 import zuul_nodes
-from zuul_nodes import cmd
+from zuul_nodes import cmd, withdrawals
 from zuul_nodes.cmd import doctor
 
 
@@ -83,3 +87,33 @@ def test_zuul_itself_is_broken(zuulNodesAfresh, tmp_path):
     assert 'ah' in wrong[
         'seam', 'zuul.lib.connections.ConnectionRegistry.configure']
     assert wrong['examineDrivers', ''] == 'ImportError: ah'
+
+
+@pytest.fixture
+def examineLogins(zuul_conf, tmp_path):
+    path = writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    return lambda: list(doctor.examineLogins(str(path)))
+
+
+def test_a_launcher_cannot_log_in(examineLogins, zk_client):
+    component = LauncherComponent(zk_client, 'one')
+    component.register()
+    finding, = examineLogins()
+    assert finding.ok
+    withdrawals.note(component, {'west/region': withdrawals.make('no file')})
+    withdrawals.write(component)
+    finding, = examineLogins()
+    assert not finding.ok
+    assert (finding.subject, finding.detail) == (
+        'one at west/region', 'no file')
+
+
+def test_launchers_are_not_asked_where_there_is_no_zookeeper(
+        tmp_path, monkeypatch):
+    path = tmp_path / 'zuul.conf'
+    path.write_text('[zookeeper]\n')
+    finding, = doctor.examineLogins(str(path))
+    assert finding.ok
+    assert 'not asked: zuul.conf has no "hosts"' in finding.detail
+    monkeypatch.setattr('zuul_nodes.zuulconf.LOCATIONS', ())
+    assert list(doctor.examineLogins(None)) == []

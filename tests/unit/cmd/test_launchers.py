@@ -2,12 +2,14 @@
 
 import json
 import pathlib
+import re
+import time
 
 import pytest
 from zuul.zk.components import LauncherComponent
 
 from tests.fixtures.programs import writeConf
-from zuul_nodes import candidates
+from zuul_nodes import candidates, withdrawals
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -24,6 +26,7 @@ def register(zk_client, name, connections=None):
         zk_client, name, version='14.3.0', connection_filter=connections)
     component.register()
     component.state = component.RUNNING
+    return component
 
 
 def test_the_planner_comes_first_and_zuuls_launchers_last(
@@ -65,3 +68,26 @@ def test_it_says_that_no_launcher_plans(launchers):
     result = launchers()
     assert result.returncode == 0
     assert 'No launcher of zuul-nodes plans' in result.stdout
+
+
+def test_it_says_who_cannot_log_in(launchers, zk_client):
+    page = (ROOT / 'doc/source/howto/run-launchers.rst').read_text()
+    expected, = (line.strip() for line in page.splitlines()
+                 if 'has not been able' in line)
+    endpoint, reason = re.search(
+        r'endpoint (\S+) for 12 min: (.*)', expected).groups()
+    component = register(zk_client, 'zs01-b81c07d4')
+    withdrawals.note(component, {endpoint: withdrawals.Withdrawal(
+        int(time.time()) - 720, reason)})
+    withdrawals.write(component)
+    register(zk_client, 'zl01')
+    result = launchers()
+    assert result.returncode == 0
+    assert expected in result.stdout.splitlines()
+    assert result.stdout.count('log in') == 1
+    found = {each['name']: each['withdrawn'] for each
+             in json.loads(launchers('--format', 'json').stdout)}
+    assert found['zl01'] == []
+    withdrawn, = found['zs01-b81c07d4']
+    assert (withdrawn['endpoint'], withdrawn['reason']) == (endpoint, reason)
+    assert withdrawn['since'] < time.time() - 600

@@ -115,6 +115,9 @@ GROUPS = {
         f'{SERVER}.stuck_pools':
             'Number of endpoints where no call has returned since one '
             'exceeded ``call_timeout``.',
+        f'{SERVER}.withdrawals':
+            'Number of endpoints at which the launcher cannot log in.  It '
+            'leaves its share there to other launchers, if they can.',
         f'{SERVER}.endpoint_calls':
             'Number of calls to clouds that run or wait for a thread.',
         f'{SERVER}.waiting_requests': 'Number of requests that wait.',

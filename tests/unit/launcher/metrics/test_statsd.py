@@ -391,7 +391,7 @@ def test_launcher_reports_all_metrics(started, stats_server, racks):
         'zuul.launcher.run_handler',
         *(f'zuul.launcher.server.one_example_com.{name}' for name in (
             'work_queue', 'queue_age', 'planner_lag', 'endpoint_calls',
-            'stuck_pools', 'waiting_requests',
+            'stuck_pools', 'withdrawals', 'waiting_requests',
             *(f'waiting.{reason}' for reason in Reason))),
         'zuul.nodes.launch.error.unknown',
         'zuul.nodes.launch.failed',
