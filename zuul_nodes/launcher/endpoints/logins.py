@@ -74,8 +74,8 @@ class Logins:
     def _withdraw(self, name, error):
         withdrawal = withdrawals.make(describe(error))
         self.log.error(
-            'Unable to log in at endpoint %s, leaving it to other launchers '
-            'if they can: %s', name, withdrawal.reason)
+            'Withdrawing from endpoint %s, which is left to launchers that can '
+            'log in there: %s', name, withdrawal.reason)
         self._withdrawals[name] = withdrawal
         self._note()
         self._tryLater(name)

@@ -16,7 +16,7 @@ from zuul.lib.statsd import normalize_statsd_name
 
 from tests.fixtures.images import IMAGE, TIMEOUT, UploadJob
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.drivers import PermanentError
+from zuul_nodes.drivers import LoginError, PermanentError
 from zuul_nodes.launcher.images.schedule import KEY
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.zookeeper.transaction import Transaction
@@ -375,6 +375,32 @@ def test_upload_that_the_cloud_refuses_for_good_is_made_once(
     failed, = launcher.getUploads()
     assert rack.calls == ['upload']
     assert getRemark(launcher, failed) == 'This cloud takes no images.'
+
+
+def test_an_upload_is_left_to_a_launcher_that_the_cloud_does_not_refuse(
+        launcher, rack, addArtifact, monkeypatch):
+    """No attempt counts."""
+    noted = []
+    error = LoginError('no token')
+    monkeypatch.setattr(
+        launcher.images.pending.uploads, 'noteError',
+        lambda endpoint, error: noted.append((endpoint.name, error)))
+    monkeypatch.setattr(launcher.handled, 'getServed', lambda: (
+        {} if noted else launcher.endpoints))
+    monkeypatch.setattr(
+        launcher.handled, 'leaves', lambda endpoint: bool(noted))
+    rack.errors = [error]
+    first, = upload(launcher, addArtifact())
+    # The deletion of the former record is left as well.
+    launcher.waitForUploads('deleting', 'pending')
+    assert noted == [('rack', error)]
+    second, = (each for each in launcher.getUploads() if each != first)
+    assert second.attempt == 0
+    launcher.images.reconcile()
+    assert rack.calls == ['upload']
+    noted.clear()
+    launcher.images.reconcile()
+    launcher.waitForUploads('ready')
 
 
 def test_what_an_upload_has_failed_with_is_told_until_it_is_ready(

@@ -11,6 +11,7 @@ from tests.fixtures.racks import cloud
 from tests.fixtures.settings import change
 from tests.fixtures.shelf.shelf_maker import ShelfEndpoint, ShelfProvider
 from zuul_nodes import snapshotrecords
+from zuul_nodes.drivers import LoginError
 
 State = ProviderNode.State
 DAY = 86400
@@ -104,6 +105,32 @@ def test_failed_snapshot_does_not_block_the_executor(
     assert taken.external_id is None
     assert text in log.text
     assert ('created', 'failed') in audited.getEvents()
+
+
+def test_snapshot_is_left_to_a_launcher_that_the_cloud_does_not_refuse(
+        steps, snapshot, monkeypatch, executor, kazoo_client):
+    leaves, tried = [], []
+
+    def makeMachine(provider, node, log):
+        tried.append(node)
+        if leaves:
+            raise LoginError('expired')
+        return SnapshotMachine(node, 1)
+    monkeypatch.setattr(steps.endpoints, 'leaves', lambda endpoint: leaves)
+    monkeypatch.setattr(
+        ShelfProvider, 'getSnapshotStateMachine', makeMachine)
+    taken = snapshot(snapshot_expiration=60)
+    leaves.append(True)
+    steps.runUntil(lambda: tried)
+    steps.run()
+    assert not snapshot.isComplete(taken)
+    # Another one can begin.
+    assert kazoo_client.get_children(taken.getLockPath()) == []
+    leaves.clear()
+    steps.lookAt(*executor.nodes)
+    steps.runUntil(lambda: snapshot.isComplete(taken))
+    assert taken.external_id == 'image-1'
+    assert len(tried) == 2
 
 
 @pytest.fixture

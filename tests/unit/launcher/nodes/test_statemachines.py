@@ -155,7 +155,7 @@ def subject(rack, saved, passed):
             save=lambda node: saved.append(node.comment),
             look=lambda node_id: None,
             session=types.SimpleNamespace(isCertain=lambda: True)),
-        None, rack,
+        types.SimpleNamespace(leaves=lambda endpoint: False), rack,
         lambda node, provider: None, Settings(unrecorded_time=0))
     subject.polling.clock = lambda: sum(passed)
     return subject
