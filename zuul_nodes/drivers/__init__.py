@@ -103,7 +103,7 @@ from zuul_nodes.drivers.api.model import (
     State,
 )
 from zuul_nodes.drivers.api.tags import fillIn, findUnknown, getNodeTags
-from zuul_nodes.drivers.framework import extension
+from zuul_nodes.drivers.framework import extension, rates
 from zuul_nodes.drivers.framework.driver import Driver
 from zuul_nodes.drivers.framework.memory import Memory
 from zuul_nodes.drivers.framework.needs import getKnownNeeds, refreshNeeds
@@ -165,6 +165,7 @@ __all__ = [
     'getZones',
     'makeForLabels',
     'mayBeReady',
+    'rates',
     'refreshNeeds',
     'reportGone',
     'turnZones',

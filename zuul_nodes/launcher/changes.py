@@ -17,13 +17,16 @@ class Rescan:
     :param Records records: of all nodes and requests.
     :param HandledEndpoints endpoints: the endpoints of this launcher.
     :param MinReadyState min_ready: recounts the min-ready nodes.
+    :param shareRates: called with the endpoints, to share the rates of their
+        connections with the other launchers.
     """
 
-    def __init__(self, queue, records, endpoints, min_ready):
+    def __init__(self, queue, records, endpoints, min_ready, shareRates):
         self.queue = queue
         self.records = records
         self.endpoints = endpoints
         self.min_ready = min_ready
+        self.shareRates = shareRates
 
     def begin(self):
         """Queue all requests, nodes, endpoints and providers."""
@@ -31,7 +34,9 @@ class Rescan:
             self.queue.add(('request', request.uuid))
         for node in self.records.nodes_cache.getItems():
             self.queue.add(('node', node.uuid))
-        for name in self.endpoints.get():
+        endpoints = self.endpoints.get()
+        self.shareRates(endpoints.values())
+        for name in endpoints:
             self.queue.add(('endpoint', name))
         self.queue.add(OTHERS)
         self.queue.add(STATUSES)

@@ -190,7 +190,9 @@ class Launcher:
             self.component_info.connection_filter)
         self.orders = Orders(self.zk_client, self.record_events.noteOrder)
         self.rescan = changes.Rescan(
-            self.queue, self.api, self.endpoints, self.min_ready_state)
+            self.queue, self.api, self.endpoints, self.min_ready_state,
+            functools.partial(
+                providers.shareRates, self.connections, self.ownership))
         self.election = Election(
             self.zk_client, self.ownership, self.is_embedded, self.queue,
             self._takeOver, self.rescan.begin)

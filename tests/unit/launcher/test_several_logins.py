@@ -6,7 +6,7 @@ import pytest
 from zuul.model import QuotaInformation
 from zuul.provider import statemachine
 
-from tests.fixtures.racks import cloud, isDone
+from tests.fixtures.racks import addProvider, addSection, cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfEndpoint, ShelfProvider
 from zuul_nodes import requestnotes, withdrawals
 from zuul_nodes.drivers import LoginError
@@ -272,3 +272,25 @@ def test_a_withdrawal_ends_with_the_session(pair, racks, gate):
     pair.remove(second)
     pair.runUntil(lambda: not getWithdrawn(pair))
     pair.endAll(racks)
+
+
+def test_launchers_share_the_rate_of_a_connection(several, racks, gate):
+    """All that handle it and can call its cloud."""
+    def getShares(name):
+        return [launcher.connections.connections[name].launchers
+                for launcher in several.launchers]
+    several.add('first')
+    several.add('second')
+    several.add('third', connection_filter='rack')
+    several.setLayout(cloud('one') + addSection('other') + addProvider(
+        'two', section='other'))
+    several.runUntil(lambda: getShares('rack') == [3, 3, 3])
+    assert getShares('other')[:2] == [2, 2]
+    gate.refuse(several.launchers[1])
+    several.serve(*[several.launchers[0].addRequest('big') for _ in range(12)])
+    several.runUntil(lambda: getShares('rack') == [2, 2, 2])
+    assert getShares('other')[:2] == [2, 2]
+    gate.admit(several.launchers[1])
+    several.remove(several.launchers[2])
+    several.runUntil(lambda: getShares('rack') == [1, 1])
+    several.endAll(racks)

@@ -47,8 +47,9 @@ SCHEMA = vs.Schema({
     ): Nullable(str),
     Optional(
         'rate',
-        doc="""Maximum number of calls per second that change something.  Ten
-        times as many calls may read.""",
+        doc="""Maximum number of calls per second that change something, of all
+        regions together.  Ten times as many calls may read.  The launchers
+        that handle the connection have equal shares of the rate.""",
         default=2,
     ): vs.Coerce(float),
     Optional(

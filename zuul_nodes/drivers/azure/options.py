@@ -44,7 +44,9 @@ SCHEMA = vs.Schema({
     ): Nullable(str),
     Optional(
         'rate',
-        doc='Maximum number of calls per second.',
+        doc="""Maximum number of calls per second, in all regions together.
+        The launchers that handle the connection have equal shares of the
+        rate.""",
         default=2,
     ): vs.Coerce(float),
     Optional(

@@ -9,9 +9,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from zuul.driver.util import RateLimiter
 from zuul.lib.statsd import normalize_statsd_name
 
+from zuul_nodes.drivers.framework.rates import getLimiter
 from zuul_nodes.futures import fulfil
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ class Calls:
 
     def __init__(self, endpoint: 'EndpointWithAdapter') -> None:
         self.endpoint = endpoint
-        self.rate_limiter = RateLimiter(
-            endpoint.name, endpoint.connection.rate)
+        self.rate_limiter = getLimiter(endpoint.connection)
         self.numbers: collections.Counter[str] = collections.Counter()
         # Calls that are running, or whose result was not read yet.
         self._tasks: dict[tuple[str, str], Task] = {}

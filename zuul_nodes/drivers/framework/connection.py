@@ -26,7 +26,9 @@ def makeSchema(driver_class: 'type[Driver]') -> vs.Schema:
 COMMON = vs.Schema({
     Optional(
         'rate',
-        doc='Maximum number of calls to the cloud per second.',
+        doc="""Maximum number of calls to the cloud per second, of all
+        endpoints together.  The launchers that handle the connection have
+        equal shares of the rate.""",
     ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
     Optional(
         'api_timeout',

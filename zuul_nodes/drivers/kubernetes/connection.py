@@ -23,7 +23,8 @@ SCHEMA = vs.Schema({
     Optional(
         'rate',
         doc="""Maximum number of calls to the cluster per second; by default
-        the cluster's own limit.""",
+        the cluster's own limit.  The launchers that handle the connection have
+        equal shares of the rate.""",
     ): Nullable(vs.All(vs.Coerce(float), vs.Range(min=0))),
     Optional(
         'api_timeout',

@@ -7,7 +7,7 @@ from openstack.config import loader
 from openstack.exceptions import ConflictException
 from zuul.driver.openstack import openstackendpoint
 
-from zuul_nodes.drivers import extension
+from zuul_nodes.drivers import extension, rates
 from zuul_nodes.drivers.openstack.cloud.quota import Quota
 from zuul_nodes.drivers.openstack.cloud.resources import Resources, Type
 from zuul_nodes.drivers.openstack.config.connection import API_TIMEOUT
@@ -36,7 +36,7 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         super().__init__(*args)
         self.stopping = threading.Event()
         self.setAdapter(OpenstackAdapter(self))
-        # The client limits the rate for each service, as in Zuul's driver.
+        # The session limits the rate for each service, as in Zuul's driver.
         self.calls.rate_limiter = openstackendpoint.RateLimiter(
             self.name, None)
         self.lookups = self.adapter.lookups
@@ -59,6 +59,20 @@ class OpenstackEndpoint(extension.EndpointWithAdapter,
         # Creating an image may take long.
         self.stopping.set()
         super().stopEndpoint()
+
+    def _getClient(self):
+        client = super()._getClient()
+        request = client.session.request
+
+        def requestAtRate(*args, endpoint_filter=None, **kwargs):
+            # The client's own limits are those of one region.
+            service = (endpoint_filter or {}).get('service_type', '')
+            return request(
+                *args, endpoint_filter=endpoint_filter, **kwargs | {
+                    'rate_semaphore': rates.getLimiter(
+                        self.connection, service)})
+        client.session.request = requestAtRate
+        return client
 
     def _getRegionConfig(self):
         # Without a time-out, a call may block forever.

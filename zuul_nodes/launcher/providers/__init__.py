@@ -37,7 +37,7 @@ from zuul_nodes.launcher.providers.identity import (
 from zuul_nodes.launcher.providers.layouts import LOST, Layouts
 from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.launcher.providers.names import Names
-from zuul_nodes.launcher.providers.operators import prepareDrivers
+from zuul_nodes.launcher.providers.operators import prepareDrivers, shareRates
 from zuul_nodes.launcher.providers.ownership import (
     Ownership,
     describeUnhandled,
@@ -101,4 +101,5 @@ __all__ = [
     'isMadeFrom',
     'makeQuota',
     'prepareDrivers',
+    'shareRates',
 ]

@@ -73,6 +73,17 @@ class Ownership:
             launcher = self.component
         return withdrawals.hasWithdrawn(launcher.content, endpoint_name)
 
+    def countSharing(self, connection_name, endpoint_names):
+        """
+        :param endpoint_names: canonical names of the connection's endpoints.
+        :return: number of running launchers that handle the connection and
+            have not withdrawn from all of its endpoints.
+        """
+        return sum(
+            not endpoint_names or not all(
+                self._hasWithdrawn(launcher, name) for name in endpoint_names)
+            for launcher in self._getComponents(connection_name))
+
     def leaves(self, endpoint):
         """:return: whether this launcher has withdrawn from an endpoint and
             another one takes over its share there."""

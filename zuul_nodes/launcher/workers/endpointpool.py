@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Any, Protocol, TypeVar
 
+from zuul_nodes.drivers import rates
 from zuul_nodes.launcher.settings import Settings
 
 Result = TypeVar('Result')
@@ -72,7 +73,7 @@ class Pool:
     """The threads of one endpoint.
 
     :param name: the endpoint's canonical name.
-    :param rate: maximum calls per second, or None.
+    :param limiter: of the rate of calls, or None.
     :param settings: of the launcher.
     :param watch: called with seconds; arranges that :meth:`check` is called
         after that time.
@@ -84,7 +85,9 @@ class Pool:
 
     log = logging.getLogger('zuul.nodes.workers')
 
-    def __init__(self, name: str, rate: float | None, settings: Settings,
+    def __init__(self, name: str,
+                 limiter: rates.ConnectionRateLimiter | None,
+                 settings: Settings,
                  watch: Callable[[float], object],
                  started: Callable[[], object],
                  idle: Callable[[], object] = lambda: None,
@@ -95,7 +98,7 @@ class Pool:
         self.timeout = settings.call_timeout
         self.beat = settings.call_beat
         self.most_hanging = settings.most_hanging_calls
-        self.interval = 1 / rate if rate else 0.0
+        self.limiter = limiter
         self.watch = watch
         self.started = started
         self.idle = idle
@@ -116,7 +119,6 @@ class Pool:
         self._is_stuck = False
         self._idle = 0
         self._ending = 0
-        self._next_time = 0.0
         self._watched = False
         self._running = True
 
@@ -292,9 +294,9 @@ class Pool:
         with self._condition:
             self._idle += 1
             is_needed = True
-            while self._running and (
-                    due := self._getDue()) > time.monotonic():
-                if not self._waitUntil(due) and self._getDue() == math.inf:
+            while self._running and not self._mayBegin():
+                if not self._waitUntil(self._getDue()) and (
+                        self._getDue() == math.inf):
                     is_needed = False
                     break
             self._idle -= 1
@@ -303,13 +305,17 @@ class Pool:
                 return None
             _, _, call = heapq.heappop(self._calls)
             call.started = time.monotonic()
-            self._next_time = call.started + self.interval
             self._active.add(call)
             if not self._watched:
                 self._watch(self.timeout)
             # This thread may have been the one that wakes up by itself.
             self._notifyIdle()
             return call
+
+    def _mayBegin(self) -> bool:
+        """:return: whether a call may begin now; if so, it has to."""
+        return self._getDue() <= time.monotonic() and (
+            self.limiter is None or self.limiter.begin())
 
     def _notifyIdle(self) -> None:
         """Notify an idle thread, unless one wakes up by itself in time."""
@@ -322,7 +328,9 @@ class Pool:
             heapq.heappop(self._calls)
         if not self._calls:
             return math.inf
-        due = max(self._calls[0][0], self._next_time)
+        due = self._calls[0][0]
+        if self.limiter:
+            due = max(due, self.limiter.due)
         now = time.monotonic()
         if due <= now and not self.mayBegin():
             return now + self.beat
@@ -439,11 +447,12 @@ class EndpointPools:
     def _getPool(self, endpoint: Endpoint) -> Pool:
         name = endpoint.canonical_name
         if name not in self._pools:
+            rates.shareLimiters(endpoint)
             # Most drivers limit the rate of calls themselves.
-            rate = None if hasattr(endpoint, 'rate_limiter') else getattr(
-                endpoint.connection, 'rate', None)
+            limiter = (None if hasattr(endpoint, 'rate_limiter')
+                       else rates.getLimiter(endpoint.connection))
             self._pools[name] = Pool(
-                name, rate, self.settings,
+                name, limiter, self.settings,
                 lambda delay: self.watch(name, delay), self.started,
                 functools.partial(self._endIdle, name), self.mayBegin,
                 self.failed)

@@ -12,6 +12,7 @@ import pytest
 from zuul.provider import BaseProviderEndpoint
 
 from tests.fixtures.waiting import waitFor
+from zuul_nodes.drivers import rates
 from zuul_nodes.launcher.settings import Settings
 from zuul_nodes.launcher.workers.endpointpool import Call, EndpointPools, Pool
 
@@ -59,7 +60,8 @@ def makePool():
 
     def make(workers=2, timeout=TIMEOUT, rate=None, **settings):
         pools.append(Pool(
-            f'rack/{next(NUMBERS)}', rate,
+            f'rack/{next(NUMBERS)}', rates.getLimiter(
+                types.SimpleNamespace(rate=rate)),
             Settings(endpoint_workers=workers, **settings),
             lambda delay: None, lambda: None))
         # The settings do not allow zero.
@@ -82,16 +84,34 @@ def test_rate(makePool, notes):
                for earlier, later in itertools.pairwise(calls))
 
 
-@pytest.mark.parametrize('attributes, interval', [
-    ({}, 0.5), ({'rate_limiter': None}, 0)])
-def test_the_rate_is_that_of_the_connection(attributes, interval):
+def test_the_rate_is_that_of_the_connection():
     """Unless the driver keeps to it by itself."""
-    endpoint = types.SimpleNamespace(
-        canonical_name='rack', **attributes,
-        connection=types.SimpleNamespace(rate=2))
+    connection = types.SimpleNamespace(rate=2)
     pools = EndpointPools(
         Settings(), lambda name, delay: None, lambda: None)
-    assert pools.getPool(endpoint).interval == interval
+
+    def getLimiter(name, **attributes):
+        return pools.getPool(types.SimpleNamespace(
+            canonical_name=name, connection=connection, **attributes)).limiter
+    limiter = getLimiter('east')
+    assert limiter.delta == 0.5
+    assert getLimiter('west') is limiter
+    assert getLimiter('own', rate_limiter=None) is None
+
+
+def test_pools_of_one_connection_share_its_rate(makePool, notes):
+    pools = [makePool(workers=4), makePool(workers=4)]
+    limiter = rates.getLimiter(types.SimpleNamespace(rate=50))
+    calls = []
+    for pool in pools:
+        pool.limiter = limiter
+        for _ in range(4):
+            calls.append(notes.makeCall())
+            pool.submit(calls[-1])
+    notes.waitFor(8)
+    # The limiter notes the begin just before.
+    began = sorted(call.started for call in calls)
+    assert began[-1] - began[0] >= 7 * 0.02 - 0.01
 
 
 def test_calls_that_wait_for_the_rate_count(makePool, notes):

@@ -24,7 +24,9 @@ SCHEMA = vs.Schema({
     ): Nullable(str),
     Optional(
         'rate',
-        doc='Maximum number of calls per second to each service.',
+        doc="""Maximum number of calls per second to each service, of all
+        regions together.  The launchers that handle the connection have equal
+        shares of the rate.""",
         default=2,
     ): vs.Coerce(float),
     Optional(
