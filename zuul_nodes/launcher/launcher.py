@@ -133,7 +133,7 @@ class Launcher:
             self.settings,
             lambda name, delay: self.queue.addAfter(('pool', name), delay),
             self.image_schedule.checkSoon, self.session.isCertain,
-            lambda endpoint, error: self.logins.noteError(endpoint, error))
+            self._noteCallError)
 
     def _makePlanner(self):
         self.min_ready_state = nodes.MinReadyState(self.queue, self.settings)
@@ -142,9 +142,7 @@ class Launcher:
             lambda request_id: self.queue.add(('request', request_id)),
             planner.Surroundings(
                 self.node_images.canUse, self.node_images.hasImage,
-                self.ownership.isHandled,
-                lambda provider: self.endpoints.serves(provider),
-                self.answers.isAsked,
+                self.ownership.isHandled, self._serves, self.answers.isAsked,
                 self.answers.getProblem, self.isGiven,
                 self.settings.tenant_limits.get),
             self.min_ready_state.queueCheck,
@@ -176,6 +174,14 @@ class Launcher:
         self.logins = endpoints.Logins(
             self.component_info, self.queue, self.pools, self.endpoints,
             self.settings)
+
+    # Parts that exist already when these are called
+
+    def _serves(self, provider):
+        return self.endpoints.serves(provider)
+
+    def _noteCallError(self, endpoint, error):
+        self.logins.noteError(endpoint, error)
 
     def _makeRecords(self):
         self.node_index = nodes.NodeIndex()

@@ -56,7 +56,7 @@ def overRequests(cause):
             raise urllib3.exceptions.MaxRetryError(
                 None, '/', urllib3.exceptions.SSLError(cause)) from cause
         except urllib3.exceptions.MaxRetryError as error:
-            raise requests.exceptions.SSLError(error)
+            raise requests.exceptions.SSLError(error)  # noqa: B904
     except requests.exceptions.SSLError as error:
         return error
 

@@ -74,7 +74,7 @@ class Logins:
     def _withdraw(self, name, error):
         withdrawal = withdrawals.make(describe(error))
         self.log.error(
-            'Withdrawing from endpoint %s, which is left to launchers that can '
+            'Withdrawing from endpoint %s, leaving it to launchers that can '
             'log in there: %s', name, withdrawal.reason)
         self._withdrawals[name] = withdrawal
         self._note()
