@@ -67,14 +67,15 @@ class OpenstackProvider(extension.ProviderWithAdapter,
         return super().getEndpointLimits()
 
     def parseImage(self, image_config, provider_config, connection):
-        # The provider has no endpoint yet.
-        endpoint = connection.driver.getEndpointOf(
-            self.zk_client, connection, provider_config.get('region'),
-            self.system_id)
+        image_format = image_config.get('image-format')
+        # Without clouds.yaml, other images can be read.
+        if not image_format and image_config['type'] == 'zuul':
+            # The provider has no endpoint yet.
+            image_format = connection.driver.getEndpointOf(
+                self.zk_client, connection, provider_config.get('region'),
+                self.system_id).getImageFormat()
         return OpenstackImage(
-            image_config, provider_config,
-            image_format=(image_config.get('image-format')
-                          or endpoint.getImageFormat()))
+            image_config, provider_config, image_format=image_format)
 
     def parseFlavor(self, flavor_config, provider_config, connection):
         return OpenstackFlavor(flavor_config, provider_config)
