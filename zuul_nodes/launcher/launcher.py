@@ -256,7 +256,8 @@ class Launcher:
             self.settings)
         self.state_machines = nodes.StateMachines(
             self.node_records, self.endpoints, self.pools,
-            self.node_images.getExternalId, self.settings)
+            self.node_images.getExternalId, self.settings,
+            self.logins.withdraw)
         self.node_steps = nodes.NodeSteps(
             self.node_records, self.state_machines, self.settings)
         self.request_ends = requests.RequestEnds(

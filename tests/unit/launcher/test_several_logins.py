@@ -40,12 +40,14 @@ class Gate:
     :ivar dict errors: the connection of a launcher -> what its calls raise.
     :ivar set starts: connections whose endpoints do not even start.
     :ivar list asked: connections of which calls were refused.
+    :ivar bool lists: whether all may list instances.
     """
 
     def __init__(self, racks, monkeypatch):
         self.errors = {}
         self.starts = set()
         self.asked = []
+        self.lists = False
         create, delete = racks.create, racks.delete
         listInstances = ShelfEndpoint.listInstances
         racks.create = lambda provider, node: (
@@ -53,7 +55,8 @@ class Gate:
         racks.delete = lambda provider, node: (
             self.check(provider.connection), delete(provider, node))
         monkeypatch.setattr(ShelfEndpoint, 'listInstances', lambda endpoint: (
-            self.check(endpoint.connection), listInstances(endpoint))[1])
+            self.lists or self.check(endpoint.connection),
+            listInstances(endpoint))[1])
         monkeypatch.setattr(ShelfEndpoint, 'startEndpoint', lambda endpoint:
                             self.check(endpoint.connection, self.starts))
 
@@ -198,14 +201,33 @@ def test_requests_fail_with_the_reason_if_no_launcher_can_log_in(
 
 
 def test_one_refusal_may_be_a_hiccup(pair, racks, gate):
-    """It counts as an attempt."""
-    pair.setLayout(cloud('one', launch_attempts=2))
+    """The step is repeated."""
+    pair.setLayout(cloud('one', launch_attempts=1))
     racks.errors['one'] = [LoginError('wrong token')]
     request = pair.launchers[0].addRequest('big')
     pair.serve(request)
-    assert countFailures(request) == 1
+    assert not countFailures(request)
     assert not getWithdrawn(pair)
+    pair.finish(request)
+    racks.delete_errors['one'] = [LoginError('wrong token')]
     pair.endAll(racks)
+    assert not getWithdrawn(pair)
+
+
+@pytest.mark.parametrize('error', [
+    LoginError('wrong password'), HTTPError('unauthorized')],
+    ids=lambda error: type(error).__name__)
+def test_launchers_that_may_list_instances_but_not_make_them(
+        three, racks, gate, error):
+    first, second, third = three.launchers
+    three.setLayout(cloud('one', launch_attempts=1))
+    gate.refuse(second, third, error=error)
+    gate.lists = True
+    requests = [first.addRequest('big') for _ in range(12)]
+    three.serve(*requests)
+    assert not countFailures(*requests)
+    assert getWithdrawn(three) == ['second', 'third']
+    three.endAll(racks)
 
 
 def test_a_launch_goes_on_at_another_launcher(pair, racks, gate):

@@ -3,7 +3,8 @@
 A launcher without valid credentials would spend the attempts of requests that
 the other launchers could serve.  So it leaves the endpoint to them, and tries
 again later.  One refusal may be a hiccup: the launcher withdraws if its next
-call, which lists the instances, is refused as well.
+call, which lists the instances, is refused as well, or the repeated step of a
+node.
 """
 
 import collections
@@ -59,7 +60,7 @@ class Logins:
         with self._locks[name]:
             if name not in self._withdrawals and (
                     error := self._confirm(endpoint, error)):
-                self._withdraw(name, error)
+                self.withdraw(endpoint, error)
 
     def _confirm(self, endpoint, error):
         """:return: why this launcher cannot log in; None if it can."""
@@ -71,13 +72,22 @@ class Logins:
             return again if isLoginRefused(again) else None
         return None
 
-    def _withdraw(self, name, error):
+    def withdraw(self, endpoint, error):
+        """Leave an endpoint to other launchers, if they can log in.
+
+        :param Exception error: why this launcher cannot.
+        """
+        name = endpoint.canonical_name
+        if name in self._withdrawals:
+            return
         withdrawal = withdrawals.make(describe(error))
         self.log.error(
             'Withdrawing from endpoint %s, leaving it to launchers that can '
             'log in there: %s', name, withdrawal.reason)
         self._withdrawals[name] = withdrawal
         self._note()
+        # One that is refused again soon waits for longer.
+        self.backoff.clearOld()
         self._tryLater(name)
 
     def _note(self):
@@ -114,8 +124,7 @@ class Logins:
         self.queue.addAfter((LOGIN, name), self.backoff.noteFailure(name))
 
     def _return(self, name):
-        del self._withdrawals[name]
-        self.backoff.clear(name)
+        self._withdrawals.pop(name, None)
         self._note()
 
     def count(self):

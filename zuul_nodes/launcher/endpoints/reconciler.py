@@ -63,6 +63,7 @@ class EndpointReconciler:
             return
         if self.endpoints.leaves(endpoint):
             # Another launcher does the work until this one can log in.
+            self._memories.pop(endpoint_name, None)
             self._updatePlanner(endpoint)
             return
         is_mine = self.endpoints.isMine(endpoint)

@@ -5,7 +5,10 @@ thread by a worker's rules: only the holder of the node's lock writes, and an
 error is retried after a back-off.
 """
 
-from zuul_nodes.launcher.nodes.statemachines import WithdrawnError
+from zuul_nodes.launcher.nodes.statemachines import (
+    RefusedError,
+    WithdrawnError,
+)
 from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes
 
@@ -58,6 +61,13 @@ class NodeSteps:
                      'refuses the log-in', node)
             self.drop(node)
             return
+        if isinstance(error, RefusedError):
+            log.warning('Repeating a step of node %s, because its cloud '
+                        'refuses the log-in', node)
+            # Before the lock is released, as below.
+            self.nodes.retry(node)
+            self.drop(node)
+            return
         try:
             function(node, wait, error, log)
             self.backoff.clear(node.uuid)
@@ -83,5 +93,6 @@ class NodeSteps:
 
     def forget(self, node_id):
         """Forget a node that is deleted."""
+        self.state_machines.forgetRefusal(node_id)
         self.backoff.clear(node_id)
         self.state_machines.forget(node_id)

@@ -15,7 +15,7 @@ from zuul.launcher.subnodes import SubnodeProviderNode, SubnodeStateMachine
 from zuul_nodes import messages
 from zuul_nodes.launcher.metrics import COMPLETED
 from zuul_nodes.launcher.nodes.polling import Polling
-from zuul_nodes.launcher.providers import isGiven
+from zuul_nodes.launcher.providers import isGiven, isLoginRefused
 from zuul_nodes.launcher.workers import Backoff
 from zuul_nodes.launcher.zookeeper import Conflict, setAttributes, setContext
 
@@ -77,6 +77,11 @@ class WithdrawnError(Exception):
     refuses the log-in of this one."""
 
 
+class RefusedError(Exception):
+    """The step has to be repeated, because the cloud has refused the log-in,
+    which may be a hiccup."""
+
+
 class StateMachines:
     """Runs the state machines of drivers.
 
@@ -87,15 +92,21 @@ class StateMachines:
     :param getExternalId: called with a node and its provider; returns the
         cloud's id of the node's image.
     :param Settings settings:
+    :param withdraw: called with an endpoint and an error, if the cloud refuses
+        the log-in for steps of nodes, but not for others.
     :ivar Polling polling: schedules the delayed steps.
     """
 
-    def __init__(self, nodes, endpoints, pools, getExternalId, settings):
+    def __init__(self, nodes, endpoints, pools, getExternalId, settings,
+                 withdraw):
         self.nodes = nodes
         self.endpoints = endpoints
         self.pools = pools
         self.getExternalId = getExternalId
         self.settings = settings
+        self.withdraw = withdraw
+        # Nodes of which a step is repeated because the log-in was refused.
+        self._refused = set()
         self._busy = set()
         # Uuid of a busy node whose next step is delayed -> function that
         # withdraws the step.
@@ -136,6 +147,9 @@ class StateMachines:
         self.polling.forget(node_id)
         self.backoff.clear(node_id)
         self._left.discard(node_id)
+
+    def forgetRefusal(self, node_id):
+        self._refused.discard(node_id)
 
     def isLeft(self, node_id):
         """:return: whether the deletion of the node was given up."""
@@ -210,7 +224,8 @@ class StateMachines:
             return wait, machine.toDict() != before
 
         def end(wait, error):
-            if error is not None and not isinstance(error, WithdrawnError):
+            if error is not None and not isinstance(
+                    error, WithdrawnError | RefusedError):
                 wait, error = self.retryDelete(node, error, log), None
             done(wait, error)
 
@@ -269,10 +284,11 @@ class StateMachines:
 
         def end(result, error):
             turn.end()
-            if error is not None and self.endpoints.leaves(endpoint):
-                # The record says from where to continue.
-                error = WithdrawnError()
+            if error is not None:
+                error = self._examine(node, endpoint, error)
             wait, is_new = result or (None, True)
+            if error is None and wait is None:
+                self.forgetRefusal(node.uuid)
             try:
                 if is_new:
                     done(wait, error)
@@ -290,6 +306,19 @@ class StateMachines:
             endpoint, run, end, f'{what} node {node.uuid}', delay)
         if delay:
             self._waiting[node.uuid] = withdraw
+
+    def _examine(self, node, endpoint, error):
+        """
+        :return: the error of a step; or another one if the node's record says
+            from where to continue, here or elsewhere.
+        """
+        if isLoginRefused(error) and not self.endpoints.leaves(endpoint):
+            if node.uuid not in self._refused:
+                self._refused.add(node.uuid)
+                return RefusedError()
+            self.withdraw(endpoint, error)
+        self.forgetRefusal(node.uuid)
+        return WithdrawnError() if self.endpoints.leaves(endpoint) else error
 
     def _remind(self, node_id, due):
         self.nodes.queue.addAt(('node', node_id), due)

@@ -12,6 +12,7 @@ from tests.unit.drivers.azure.sites import IMAGE, SUBNET, change
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
+    LoginError,
     PermanentError,
     QuotaError,
     TemporaryError,
@@ -282,7 +283,7 @@ def test_wrong_secret(makeSite, azure):
     azure.credentials['client_secret'] = 'wrong'
     site = makeSite()
     azure.credentials['client_secret'] = 'secret'
-    with pytest.raises(DriverError, match='Unable to log in: AADSTS7'):
+    with pytest.raises(LoginError, match='Unable to log in: AADSTS7'):
         site.endpoint.listInstances()
 
 

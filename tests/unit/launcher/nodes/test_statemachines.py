@@ -156,7 +156,8 @@ def subject(rack, saved, passed):
             look=lambda node_id: None,
             session=types.SimpleNamespace(isCertain=lambda: True)),
         types.SimpleNamespace(leaves=lambda endpoint: False), rack,
-        lambda node, provider: None, Settings(unrecorded_time=0))
+        lambda node, provider: None, Settings(unrecorded_time=0),
+        lambda endpoint, error: None)
     subject.polling.clock = lambda: sum(passed)
     return subject
 
