@@ -454,7 +454,6 @@ class ArtifactJob:
         except Exception as error:
             failure = error
             self._explain(log, error, 'Unable to upload image %s:', upload)
-            self.uploads.noteError(planned.provider.getEndpoint(), error)
             self._audit(audit.Event.UPLOADED, upload,
                         result=audit.Result.FAILED,
                         reason=describe(error))

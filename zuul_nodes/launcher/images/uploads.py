@@ -194,8 +194,9 @@ class Uploads:
         try:
             with self.contextOf(upload) as context:
                 try:
-                    self._record(
-                        context, upload, external_id, begun, error)
+                    is_left = error is not None and self._isLeft(upload, error)
+                    self._record(context, upload, external_id, begun, error,
+                                 is_left)
                 finally:
                     upload.releaseLock(context)
         except Exception:
@@ -237,12 +238,12 @@ class Uploads:
     def contextOf(self, upload):
         return self.session.context(getLock(upload), self.log)
 
-    def _record(self, context, upload, external_id, begun, error):
+    def _record(self, context, upload, external_id, begun, error, is_left):
         if external_id:
             self._recordReady(context, upload, external_id)
         elif self.stopping.is_set() and not begun:
             self._setState(context, upload, upload.State.PENDING)
-        elif self._isLeft(upload):
+        elif is_left:
             # Another launcher makes this attempt.
             self._replace(upload, upload.attempt, error)
         elif (upload.attempt < self.settings.upload_attempts - 1
@@ -258,11 +259,14 @@ class Uploads:
                                upload.attempt,
                                self.settings.upload_attempts - 1))
 
-    def _isLeft(self, upload):
+    def _isLeft(self, upload, error):
         """:return: whether this launcher leaves the upload to others, because
             the cloud refuses its log-in."""
         endpoint = self.endpoints.get().get(upload.endpoint_name)
-        return endpoint is not None and self.endpoints.leaves(endpoint)
+        if endpoint is None:
+            return False
+        self.noteError(endpoint, error)
+        return self.endpoints.leaves(endpoint)
 
     def _setState(self, context, upload, state, **attributes):
         with upload.activeContext(context):

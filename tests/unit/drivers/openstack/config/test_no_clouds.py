@@ -1,8 +1,10 @@
-"""A process without clouds.yaml, as a scheduler may be."""
+"""A process without clouds.yaml, as a scheduler may be, or with the wrong
+password."""
 
 import pytest
 
 from tests.unit.drivers.openstack.sites import getConnection, getProvider
+from zuul_nodes.drivers import LoginError
 from zuul_nodes.launcher.providers import isLoginRefused
 
 IMAGES = '''
@@ -38,3 +40,14 @@ def test_it_does_not_know_the_format_of_images_to_build(
         getProvider(
             zk_client, getConnection('missing'), IMAGES.replace(
                 '    flavors:', '      - {name: own}\n    flavors:'))
+
+
+def test_a_password_that_is_wrong_is_a_refused_log_in(nodes, cloud):
+    """Also for a client that was logged in before."""
+    listing = nodes.endpoint.listing
+    assert listing.getNow() == []
+    cloud.keystone.users['zuul']['password'] = 'another'
+    cloud.keystone.tokens.clear()
+    with pytest.raises(LoginError) as caught:
+        listing.getNow()
+    assert isLoginRefused(caught.value)
