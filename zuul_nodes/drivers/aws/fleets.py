@@ -6,6 +6,7 @@ RunInstances would get for the label and the flavor.
 """
 
 import base64
+import weakref
 
 from botocore.exceptions import ClientError
 from zuul.driver.aws.util import tag_dict_to_list
@@ -32,11 +33,15 @@ class Fleets:
 
     def __init__(self, endpoint):
         self.endpoint = endpoint
+        # Provider -> label -> name of its template.  Tenants may resolve a
+        # provider differently, so each of their objects has its own entry for
+        # as long as it exists.  Zuul's clean-up keeps these templates.
+        endpoint.provider_label_template_names = weakref.WeakKeyDictionary()
 
     def createTemplates(self, provider):
         """Create the missing launch templates of labels with fleets.
 
-        :return: a dictionary, label -> name of its template.
+        :param AwsProvider provider: as a tenant has it.
         :raises DriverError: AWS has refused one; the others exist.
         """
         found, failures = {}, []
@@ -60,10 +65,25 @@ class Fleets:
             except ClientError as error:
                 failures.append(f'label "{label_name}": '
                                 f'{errors.translate(error)}')
-        self.endpoint.provider_label_template_names[
-            provider.canonical_name] = found
+        # Not in place, as other threads may read it.
+        self.endpoint.provider_label_template_names = (
+            self.endpoint.provider_label_template_names | {provider: found})
         if failures:
             raise DriverError('; '.join(failures))
+
+    def findTemplate(self, provider, label, flavor):
+        """
+        :param AwsProvider provider: as a tenant has it, or a view of that.
+        :return: the name of the label's launch template; None if it has none,
+            or if that was not created yet.
+        """
+        if not flavor.fleet:
+            return None
+        name = self.endpoint.getTemplateName(
+            self._makeTemplate(provider, label, flavor))
+        prepared = self.endpoint.provider_label_template_names.values()
+        return name if any(
+            name in found.values() for found in prepared) else None
 
     def _createTemplate(self, name, request):
         self.endpoint.log.debug('Creating launch template %s', name)

@@ -44,6 +44,8 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
 
     def advance(self):
         self._enterPlace()
+        if self.state == self.START:
+            self._start()
         if not self.is_sure and not self._becomeSure():
             return
         was_asked = self.node.aws_instance_id is not None
@@ -60,6 +62,21 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
             self.since = time.monotonic()
         elif self.state == self.INSTANCE_CREATING:
             self._expectInstance()
+
+    def _start(self):
+        # Zuul's state machine finds the template by the name of the provider,
+        # which tenants share.  The record keeps the template, as the label may
+        # change later.
+        self.node.aws_launch_template_name = (
+            self.endpoint.fleets.findTemplate(self.provider, *self.wanted))
+        self.node.node_properties.update(
+            fleet=bool(self.flavor.fleet),
+            spot=self.flavor.market_type == SPOT)
+        self.state = self._getFirstState()
+
+    def _getFirstState(self):
+        return (self.HOST_ALLOCATING_START if self.flavor.dedicated_host
+                else self.INSTANCE_CREATING_START)
 
     def _enterPlace(self):
         if self.places is None:
@@ -96,8 +113,7 @@ class CreateStateMachine(awsendpoint.AwsCreateStateMachine):
         self.full += map(str, passed)
         self.node.aws_instance_id = self.instance = None
         self.create_future = self.host_create_future = None
-        self.state = (self.HOST_ALLOCATING_START if self.flavor.dedicated_host
-                      else self.INSTANCE_CREATING_START)
+        self.state = self._getFirstState()
 
     def _becomeSure(self):
         """Find existing resources of the node, and continue with them.

@@ -1,29 +1,60 @@
 """Instances of which AWS chooses the type."""
 
+import copy
+import gc
+
 import pytest
 
 from tests.fixtures.waiting import waitFor
-from tests.unit.drivers.aws.sites import FLEET, LAYOUT
+from tests.unit.drivers.aws.sites import FLEET, LAYOUT, getProvider
 from zuul_nodes.drivers import (
     CapacityError,
     DriverError,
     PermanentError,
     QuotaError,
     TemporaryError,
+    forNode,
 )
 
 NO_ROOM = 'InsufficientInstanceCapacity'
 ZONES = 'availability-zones: [us-east-1a, us-east-1b]'
 
 
+def makeText(types='t3.medium', strategy='prioritized'):
+    return LAYOUT.replace(
+        'instance-type: t3.medium', FLEET % (types, strategy))
+
+
 @pytest.fixture
 def makeFleet(makeSite):
     """:return: a function that makes a site whose flavor is a fleet."""
     def make(strategy='prioritized', types='t3.medium', **kwargs):
-        site = makeSite(text=LAYOUT.replace(
-            'instance-type: t3.medium', FLEET % (types, strategy)), **kwargs)
+        site = makeSite(text=makeText(types, strategy), **kwargs)
         site.endpoint.postConfig(site.provider)
         return site
+    return make
+
+
+@pytest.fixture
+def makeTenants(makeFleet, zk_client):
+    """
+    :return: a function that makes the sites of tenants which share a provider
+        and an endpoint, each with other attributes: old text -> new text.
+    """
+    def make(*replacements):
+        first = makeFleet()
+        sites = []
+        for replaced in replacements:
+            text = makeText()
+            for old, new in (*replaced.items(), ('IMAGE', first.image_id),
+                             ('FLAVOR', ''), ('LABEL', '')):
+                text = text.replace(old, new)
+            site = copy.copy(first)
+            site.provider = getProvider(zk_client, site.connection, text)
+            assert site.provider.endpoint is first.endpoint
+            sites.append(site)
+        first.provider = None
+        return sites
     return make
 
 
@@ -39,6 +70,13 @@ def getOverrides(aws):
     for action, get in aws.requests:
         if action == 'CreateFleet':
             yield get('LaunchTemplateConfigs')[0]['Overrides']
+
+
+def getRequired(site):
+    """:return: the names of the templates that are not leaked."""
+    gc.collect()
+    return {resource.id for resource
+            in site.endpoint.listRequiredInfrastructureResources()}
 
 
 def test_fleet(makeFleet, aws):
@@ -171,9 +209,8 @@ def test_template_is_not_there_yet(makeFleet):
 
 
 def test_template_is_there_already(makeFleet, aws):
-    names = [makeFleet().endpoint.provider_label_template_names
-             for _ in range(2)]
-    assert names[0] == names[1]
+    sites = [makeFleet() for _ in range(2)]
+    assert getRequired(sites[0]) == getRequired(sites[1])
     assert aws.calls['CreateLaunchTemplate'] == 1
 
 
@@ -188,3 +225,66 @@ def test_template_is_refused(makeFleet, aws):
     aws.inject('CreateLaunchTemplate', 'UnauthorizedOperation', times=1)
     with pytest.raises(DriverError, match=r'label "small".*Unauthorized'):
         makeFleet()
+
+
+class TestTenants:
+    """They have their own objects of one provider."""
+
+    @pytest.mark.parametrize(('old', 'new'), [
+        ('key-name: zuul', 'key-name: other'),
+        ('LABEL', 'security-group-ids: [GROUP]'),
+        ('LABEL', 'userdata: "#!/bin/sh"'),
+        ('LABEL', 'ebs-optimized: true'),
+        ('FLAVOR', 'ebs-optimized: true')])
+    def test_instances_are_what_the_tenant_says(
+            self, makeTenants, aws, old, new):
+        group = aws.ec2.describe_security_groups()['SecurityGroups'][0]
+        sites = makeTenants({}, {
+            old: new.replace('GROUP', group['GroupId'])})
+        for site in sites:
+            site.endpoint.postConfig(site.provider)
+        for site in sites:
+            node = site.create()
+            view = forNode(site.provider, 'small', '')
+            label = view.labels['small']
+            template, = aws.ec2.describe_launch_template_versions(
+                LaunchTemplateName=node.aws_launch_template_name,
+                Versions=['$Latest'])['LaunchTemplateVersions']
+            data = template['LaunchTemplateData']
+            assert bool(data.get('UserData')) is bool(label.userdata)
+            assert data['EbsOptimized'] is (
+                view.flavors['small'].ebs_optimized)
+            assert data['NetworkInterfaces'][0].get('Groups') == (
+                label.security_group_ids)
+            reservation, = aws.ec2.describe_instances(
+                InstanceIds=[node.aws_instance_id])['Reservations']
+            assert reservation['Instances'][0]['KeyName'] == label.key_name
+
+    def test_label_that_another_tenant_lacks(self, makeTenants):
+        site, other = makeTenants({}, {
+            'label: {name: small': 'label: {name: tiny',
+            '- name: small\n        key': '- name: tiny\n        key'})
+        for each in (site, other):
+            each.endpoint.postConfig(each.provider)
+        assert site.create().aws_instance_id
+
+    def test_all_templates_are_required(self, makeTenants, aws):
+        sites = makeTenants(*({'key-name: zuul': f'key-name: {name}'}
+                              for name in ('a', 'b', 'b', 'c')))
+        for site in sites:
+            site.endpoint.postConfig(site.provider)
+        used = [site.create().aws_launch_template_name for site in sites]
+        assert len(set(used)) == 3
+        assert getRequired(sites[0]) == set(used)
+
+        # The third tenant still needs what the second has needed.
+        sites[1].provider = sites[3].provider = None
+        assert getRequired(sites[0]) == {used[0], used[2]}
+
+    def test_no_template_but_that_of_another_tenant(self, makeTenants):
+        site, other = makeTenants({}, {'key-name: zuul': 'key-name: other'})
+        site.endpoint.postConfig(site.provider)
+        with pytest.raises(TemporaryError, match='"small" has no launch tem'):
+            other.create()
+        other.endpoint.postConfig(other.provider)
+        assert other.create().aws_instance_id
