@@ -84,8 +84,7 @@ class Election:
     :param queue: the work queue, in which the election has a key.
     :param takeOver: called before this launcher leads, with a function that
         makes it lead; returns whether it has called that.
-    :param changed: called when this launcher begins or ends to lead, and when
-        it leads and the candidates have changed.
+    :param changed: called when this launcher begins or ends to lead.
     """
 
     log = logging.getLogger('zuul.nodes.planner')
@@ -104,8 +103,6 @@ class Election:
         self._is_candidate = False
         self._own: str | None = None
         self._term: str | None = None
-        # The names of all launchers that are no launchers of Zuul's.
-        self._launchers: frozenset[str] = frozenset()
         # Held by those who create and delete this launcher's candidates.
         self._lock = threading.Lock()
         self.candidates = Candidates(zk_client, lambda: queue.add(KEY))
@@ -134,10 +131,9 @@ class Election:
     def _isMine(self, getOwner: Callable[[], str | None]) -> bool:
         if not self._term:
             return False
-        names = self._launchers
         # During a roll-out, Zuul's launchers run, too, and serve their share.
-        return names.issuperset(
-            self.ownership.getLaunchers()) or getOwner() in names
+        zuuls = self.ownership.getZuuls()
+        return not zuuls or getOwner() not in zuuls
 
     def enter(self) -> None:
         """Become a candidate: this launcher is ready to plan."""
@@ -180,16 +176,9 @@ class Election:
             self.changed()
 
     def _step(self) -> bool:
-        """:return: whether to call :attr:`changed`."""
-        known = self.candidates.get()
+        """:return: whether this launcher has begun or ended to lead."""
         had_term = self._term
-        leads = self._leads(known)
-        # Also those that run and are about to be candidates again.
-        launchers = self._launchers.intersection(
-            self.ownership.getLaunchers()).union(
-                each.launcher for each in known)
-        has_changed = leads and launchers != self._launchers
-        self._launchers = launchers
+        leads = self._leads(self.candidates.get())
         if not leads:
             self._term = None
         elif not had_term and not (
@@ -197,7 +186,7 @@ class Election:
             self.queue.addAfter(KEY, RETRY)
             return False
         if leads == bool(had_term):
-            return has_changed
+            return False
         self.log.info('This launcher plans the requests of all tenants'
                       if leads else 'Another launcher plans')
         return True

@@ -1,15 +1,15 @@
 """The launcher that plans, among several."""
 
 import functools
-import types
 
 import pytest
 from zuul.model import ProviderNode
+from zuul.zk.components import LauncherComponent
 
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.candidates import ROOT
-from zuul_nodes.launcher.election import KEY
+from zuul_nodes.launcher.election import KEY, Election
 from zuul_nodes.launcher.zookeeper import Conflict
 
 State = ProviderNode.State
@@ -204,14 +204,15 @@ def test_a_launcher_that_takes_over_serves_the_oldest_request_first(
     assert isDone(older)
 
 
-def test_requests_of_zuuls_launchers_are_left_to_them(steps, monkeypatch):
+def test_requests_of_zuuls_launchers_are_left_to_them(steps, kazoo_client):
     """Those that they serve by Zuul's own rule, as long as they run."""
     steps.setLayout(cloud('one'))
-    stock = types.SimpleNamespace(hostname='stock')
-    monkeypatch.setattr(
-        steps.ownership, 'getLaunchers',
-        lambda name=None: [steps.hostname] if name else [
-            steps.hostname, stock.hostname])
+    # It makes no nodes here.
+    stock = LauncherComponent(
+        steps.zk_client, 'stock', connection_filter=['null'])
+    stock.register()
+    stock.state = stock.RUNNING
+    steps.runUntil(lambda: len(steps.ownership.getLaunchers()) == 2)
     requests = [steps.addRequest('big') for _ in range(12)]
     theirs = [each for each in requests if steps.ownership.getRequestOwner(
         each) == stock.hostname]
@@ -220,9 +221,39 @@ def test_requests_of_zuuls_launchers_are_left_to_them(steps, monkeypatch):
     steps.runUntil(lambda: all(map(isDone, ours)))
     steps.run()
     assert not any(map(isDone, theirs))
-    monkeypatch.undo()
-    steps.rescan.begin()
+    kazoo_client.delete(stock.path)
     steps.runUntil(lambda: all(map(isDone, theirs)))
+
+
+@pytest.mark.parametrize('is_new', [True, False])
+def test_a_launcher_that_is_no_candidate_yet_takes_no_place_from_a_request(
+        pair, is_new, monkeypatch):
+    """It has just started, or its session was lost and it is back."""
+    pair.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    first, second = pair.launchers
+    waitForPlanner(pair, first)
+    running = pair.addRequest(first, 'big')
+    pair.serve(running)
+    monkeypatch.setattr(Election, '_create', lambda self: None)
+    if is_new:
+        other = pair.add('third')
+    else:
+        other = second
+        other.component_info.state = other.component_info.PAUSED
+        first.zk_client.client.delete(other.election._own)
+        pair.runUntil(lambda: len(first.election.candidates.get()) == 1
+                      and first.ownership.getLaunchers() == ['first'])
+        pair.run()
+        other.component_info.state = other.component_info.RUNNING
+        pair.runUntil(lambda: len(first.ownership.getLaunchers()) == 2)
+    older = pair.addRequest(other, 'big')
+    younger = pair.addRequest(first, 'big')
+    pair.runUntil(lambda: first.planner.getReason(younger.uuid))
+    pair.run()
+    pair.finish(running)
+    pair.runUntil(lambda: isDone(first.api.getNodesetRequest(older.uuid))
+                  or isDone(younger))
+    assert not isDone(younger)
 
 
 def test_an_answer_that_was_lost_leaves_one_candidate(

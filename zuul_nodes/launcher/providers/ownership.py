@@ -16,6 +16,10 @@ from zuul.zk import launcher as records
 from zuul_nodes import withdrawals
 from zuul_nodes.launcher.zookeeper import getVersion
 
+# Attribute of a launcher's component: its requests are planned by the elected
+# launcher.  Components of Zuul's launchers lack it.
+ELECTS = 'zuul_nodes'
+
 
 class Ownership:
     """Decides which launcher handles which object.
@@ -53,10 +57,20 @@ class Ownership:
 
     def _getComponents(self, connection_name=None):
         return [
-            launcher for launcher in list(self.registry.all('launcher'))
-            if launcher.state == launcher.RUNNING and (
-                connection_name is None or not launcher.connection_filter
-                or connection_name in launcher.connection_filter)]
+            launcher for launcher in self._getRunning()
+            if connection_name is None or not launcher.connection_filter
+            or connection_name in launcher.connection_filter]
+
+    def getZuuls(self):
+        """:return: the names of the running launchers of Zuul's own."""
+        # The component tells it as soon as the launcher runs, and also while
+        # it is no candidate because it has just started or lost its session.
+        return [launcher.hostname for launcher in self._getRunning()
+                if not getattr(launcher, ELECTS, False)]
+
+    def _getRunning(self):
+        return [launcher for launcher in list(self.registry.all('launcher'))
+                if launcher.state == launcher.RUNNING]
 
     def _getAble(self, connection_name, endpoint_name):
         """:return: the names of the launchers that take over the share of
@@ -101,11 +115,10 @@ class Ownership:
             this one."""
         own = self.component.connection_filter
         return any(
-            launcher.state == launcher.RUNNING
-            and launcher.hostname != self.component.hostname
+            launcher.hostname != self.component.hostname
             and (not launcher.connection_filter
                  or (own and set(own).issubset(launcher.connection_filter)))
-            for launcher in list(self.registry.all('launcher')))
+            for launcher in self._getRunning())
 
     def handles(self, connection_name):
         """:return: whether this launcher handles the connection."""
