@@ -214,7 +214,9 @@ class Launcher:
         # This closes the loop: a change of a record queues its object, and
         # reconciling the object may change records.
         self.session.written = self.record_events.noteWrite
-        self.record_events.connect(self.api, self.request_records.remembers)
+        self.record_events.connect(
+            self.api, self.request_records.remembers,
+            self.request_records.unplanned)
         self.ownership_changes = changes.OwnershipChanges(
             self.ownership, self.queue, self.planner, self.rescan)
         self.layout_changes = changes.LayoutChanges(

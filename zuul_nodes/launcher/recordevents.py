@@ -41,17 +41,21 @@ class RecordEvents:
         # Are set in :meth:`connect`.
         self.records = None
         self.remembers = lambda request_id: False
+        self.unplanned = set()
 
-    def connect(self, records, remembers):
+    def connect(self, records, remembers, unplanned):
         """Set the parts that are created after this one.
 
         :param Records records: the caches that report changes.  They have
             reported records before this call, and report them again.
         :param remembers: called with the id of a request; returns whether a
             part of the launcher still has data of it.
+        :param set unplanned: receives the uuids of requests that the planner
+            does not know yet.
         """
         self.records = records
         self.remembers = remembers
+        self.unplanned = unplanned
 
     def noteRecord(self, kind, record_id, record):
         """Handle a change of a record.
@@ -65,7 +69,13 @@ class RecordEvents:
             if record is None:
                 self.queue.add((kind, record_id))
             return
-        if record is not None or self.remembers(record_id):
+        if record is not None and record.state == record.State.REQUESTED and (
+                record_id not in self.planner.waiting.requests):
+            self.unplanned.add(record_id)
+        # The planner may know a request that has not been processed: it plans
+        # all requests of a former planner at once.
+        if record is not None or self.remembers(record_id) or (
+                self.planner.knows(record_id)):
             self.queue.add((kind, record_id))
         if record is None:
             for node_id in self.index.popAssigned(record_id):

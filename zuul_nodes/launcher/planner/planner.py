@@ -187,16 +187,25 @@ class Planner:
             if grant.request_id in self._grants:
                 self._grants[grant.request_id] = grant, None
 
-    def forget(self, request_id: str) -> None:
+    def forget(self, request_id: str,
+               isOver: Callable[[], bool] = lambda: True) -> bool:
         """The request is gone, or another launcher's.
 
         To be called for each request in the end: it ends all that has
         not been seen in the records.
+
+        :param isOver: called when no request can be planned; returns whether
+            that still is so.  This launcher may have begun to plan
+            meanwhile, with :meth:`planInOrder`.
+        :return: the same.
         """
         with self._change():
+            if not isOver():
+                return False
             self._leave(request_id)
             self._grants.pop(request_id, None)
             self.capacity.release(request_id)
+            return True
 
     def getReason(self, request_id: str) -> str | None:
         """:return: for people, for what a request waits; or None."""
@@ -258,6 +267,13 @@ class Planner:
         """:return: as :meth:`.SharedMachines.hasHost`."""
         with self._lock:
             return self.capacity.shared_machines.hasHost(host)
+
+    def knows(self, request_id: str) -> bool:
+        """:return: whether it waits, or has a grant that is not written yet.
+        """
+        with self._lock:
+            return (request_id in self.waiting.requests
+                    or request_id in self._grants)
 
     def length(self) -> int:
         """:return: how many requests wait."""

@@ -68,18 +68,19 @@ class RequestReconciler:
         self.ends = ends
         self.waits = waits
         self.liveness_check = liveness_check
-        # Uuids of requests whose layout, or a later one, has been read; and of
-        # those that wait for theirs.
+        # Uuids of requests whose layout, or a later one, has been read.
         self._current = set()
-        self._unread = set()
 
     def reconcile(self, request_id):
         """Take the next step of a request, if this launcher handles it."""
         request = self.requests.get(request_id)
         if request is None or isDone(request):
             self.requests.dropOrder(request_id)
-        if request is None or not self._isHandled(request):
-            self._forget(request_id)
+
+        def isOver():
+            return request is None or not self._isHandled(request)
+        if isOver():
+            self._forget(request_id, isOver)
             return
         self.ends.startSpan(request)
         log = get_annotated_logger(self.log, request, request=request_id)
@@ -107,9 +108,11 @@ class RequestReconciler:
         self.waits.reconcile(self.requests.remembers)
 
     def getWaiting(self):
-        """:return: a list of the requests that can be planned at once."""
-        return [request for request in self.requests.getAll()
-                if self._isPlanned(request) and self._hasLayout(request)]
+        """:return: a list of the requests that can be planned at once, when
+            this launcher begins to plan."""
+        self.requests.unplanned.update(
+            request.uuid for request in self.requests.getAll())
+        return list(self._popPlannable())
 
     def _isPlanned(self, request):
         return (self._isHandled(request) and request.state == State.REQUESTED
@@ -120,23 +123,29 @@ class RequestReconciler:
             return False
         return self.requests.isMine(request)
 
-    def _forget(self, request_id):
-        self.planner.forget(request_id)
+    def _forget(self, request_id, isOver=lambda: True):
+        """:param isOver: as of :meth:`.Planner.forget`."""
+        if not self.planner.forget(request_id, isOver):
+            # The launcher, which plans now, looks at it again.
+            return
         self.requests.forget(request_id)
         self.waits.forget(request_id)
         self._current.discard(request_id)
-        self._unread.discard(request_id)
 
     # Waiting
 
     def _plan(self, request, log):
         if not self._hasLayout(request):
-            self._unread.add(request.uuid)
             self._waitForLayout(request, log)
             return
-        if self._unread:
-            self.planner.planInOrder(lambda: [request, *self._popRead()])
+        unplanned = self.requests.unplanned
+        if unplanned - {request.uuid}:
+            # Whichever request a worker takes first, it does not overtake
+            # those that are known already.
+            self.planner.planInOrder(
+                lambda: [request, *self._popPlannable()])
         decision = self.planner.plan(request)
+        unplanned.discard(request.uuid)
         if isinstance(decision, Grant):
             self._grant(request, decision, log)
         elif not isinstance(decision, Impossible):
@@ -147,18 +156,20 @@ class RequestReconciler:
             self._waitForLayout(request, log)
 
     def _waitForLayout(self, request, log):
+        self.requests.unplanned.add(request.uuid)
         if not self._limitWait(request, UNREAD, log):
             self.waits.noteUnplanned(request, UNREAD, log)
 
-    def _popRead(self):
-        """:return: yields the requests whose layout has been read since they
-            began to wait for it."""
-        for request_id in list(self._unread):
+    def _popPlannable(self):
+        """:return: yields the requests that are not planned yet, and whose
+            layout has been read."""
+        unplanned = self.requests.unplanned
+        for request_id in list(unplanned):
             request = self.requests.find(request_id)
             if request is None or not self._isPlanned(request):
-                self._unread.discard(request_id)
+                unplanned.discard(request_id)
             elif self._hasLayout(request):
-                self._unread.discard(request_id)
+                unplanned.discard(request_id)
                 yield request
 
     def _hasLayout(self, request):

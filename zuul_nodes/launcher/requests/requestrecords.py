@@ -16,6 +16,8 @@ class RequestRecords:
     :param Ownership ownership: knows which launchers handle which connection.
     :param Election election: knows whether this launcher plans requests.
     :param Orders orders: of operators.
+    :ivar set unplanned: uuids of requests that are known, and that the planner
+        may not know yet.
     """
 
     def __init__(self, records, session, queue, ownership, election, orders):
@@ -25,6 +27,7 @@ class RequestRecords:
         self.ownership = ownership
         self.election = election
         self.orders = orders
+        self.unplanned = set()
         # Uuid of a request -> version of its record when it was read.
         self._versions = {}
 
@@ -82,6 +85,7 @@ class RequestRecords:
 
     def forget(self, request_id):
         self._versions.pop(request_id, None)
+        self.unplanned.discard(request_id)
 
     def begin(self, request):
         """
