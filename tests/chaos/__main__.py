@@ -1,31 +1,44 @@
 """Run launchers with random faults, and check what came of it.
 
 Each seed is a run of its own.  What it has written, such as the logs of the
-launchers, is kept if something was wrong.
+launchers, is kept if something was wrong.  Without seeds, there are three
+random ones.
 """
 
 import argparse
 import logging
 import pathlib
+import random
 import shutil
 import sys
 import tempfile
 
 from tests.chaos import trial
 
+# Number of random seeds, and what is above all of them.
+NUMBER = 3
+END = 1_000_000
 
-def parseArguments():
+
+def parseArguments(arguments=None):
+    """
+    :param list arguments: by default, those of the process.
+    """
     parser = argparse.ArgumentParser(
         prog='python -m tests.chaos', description=__doc__)
-    parser.add_argument('seeds', nargs='*', type=int, default=[1, 2, 3],
-                        metavar='SEED', help='what decides the faults')
+    parser.add_argument('seeds', nargs='*', type=int, metavar='SEED',
+                        help='what decides the faults')
     parser.add_argument('--seconds', type=float, default=120,
                         help='how long there are faults, with each seed')
     parser.add_argument('--check', action='store_true',
                         help='look at earlier histories once more')
     parser.add_argument('--directory', type=pathlib.Path,
                         help='where logs and histories are kept')
-    return parser.parse_args()
+    args = parser.parse_args(arguments)
+    if args.check and not args.seeds:
+        parser.error('--check needs the seeds of earlier histories')
+    args.seeds = args.seeds or random.sample(range(END), NUMBER)
+    return args
 
 
 def main():
@@ -35,6 +48,7 @@ def main():
     logging.getLogger('chaos').setLevel('INFO')
     root = args.directory or pathlib.Path(tempfile.mkdtemp(prefix='chaos-'))
     failed = []
+    print(f'Seeds: {" ".join(map(str, args.seeds))}', flush=True)
     for seed in args.seeds:
         directory = root / f'seed-{seed}'
         if args.check:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.chaos import faults, trial
+from tests.chaos.__main__ import NUMBER, parseArguments
 from zuul_nodes.launcher.planner.blockers import BEING_PREPARED
 from zuul_nodes.launcher.requests.reconciler import UNREAD
 
@@ -54,3 +55,16 @@ def test_each_fault_ends():
         (going_on.add if step == 'begin' else going_on.remove)(id(fault))
     assert not going_on
     assert max(when for when, *_ in plan) == DURATION
+
+
+def test_seeds_are_random_if_none_are_given():
+    first, second = (parseArguments([]).seeds for _ in range(2))
+    assert len(set(first)) == len(set(second)) == NUMBER
+    assert first != second
+    assert parseArguments(['7', '8']).seeds == [7, 8]
+
+
+def test_earlier_histories_are_found_by_their_seeds(capsys):
+    with pytest.raises(SystemExit):
+        parseArguments(['--check'])
+    assert '--check needs the seeds' in capsys.readouterr().err
