@@ -95,7 +95,9 @@ class Line:
                 each.provider == name for each in self.reserved):
             return True
         if keys is not None and blocker.key not in keys:
-            return False
+            # Of all that it lacks, one thing is noted; if it has no
+            # reservation, another one may be the cause.
+            return not self.reserved
         provider = capacity.scope.by_tenant.get(
             self.needs.tenant_name, {}).get(name)
         if provider is None:

@@ -352,6 +352,26 @@ def test_reservation_is_at_a_provider_with_quota_beside_unmanaged_nodes():
             if grant.request_id == large.uuid] == ['b']
 
 
+def test_request_has_a_reservation_as_soon_as_it_can_wait_for_a_provider():
+    """What is not Zuul's had left too little, but that is not all that the
+    request lacks."""
+    region = Endpoint('region', {'cores': 12})
+    world = World(Provider(
+        'a', 'small', Label('large', {'instances': 1, 'cores': 3}),
+        endpoint=region, limits={'instances': 3}))
+    done, _ = world.fill(2)
+    region.quota_cache.quota = {'cores': 7}
+    world.planner.limitsChanged()
+    older, wait = world.request('large', 'large')
+    assert 'provider a has 3 instances' in wait.reason
+    assert wait.reservation == ()
+    region.quota_cache.quota = {}
+    world.planner.limitsChanged()
+    assert isinstance(world.request('large')[1], Wait)
+    world.finish(done)
+    assert world.woken == [older.uuid]
+
+
 def test_reservation_ends_with_its_request():
     world = World(smallProvider())
     world.fill(1)
