@@ -160,8 +160,13 @@ class Cache(InOneThread, LockableZKObjectCache):
         self._reportChange(event)
 
     def _reportChange(self, event):
-        record_id = self._getRecordID(event)
-        self.changed(record_id, self._cached_objects.get((record_id,)))
+        self._report(self._getRecordID(event))
+
+    def _report(self, record_id):
+        record = self._cached_objects.get((record_id,))
+        # A record that is about to be created concerns only its writer.
+        if record is None or record.getZKVersion() is not None:
+            self.changed(record_id, record)
 
     def _applyEvent(self, event):
         """Apply an event without a read."""
@@ -260,7 +265,7 @@ class Cache(InOneThread, LockableZKObjectCache):
                               data if exists else None, stat)
         elif name != ProviderNodeSnapshot.SNAPSHOT_PATH:
             return
-        self.changed(record_id, record)
+        self._report(record_id)
 
     def objectFromRaw(self, key, data, zstat):
         record = self.zkobject_class._fromRaw(
@@ -271,10 +276,9 @@ class Cache(InOneThread, LockableZKObjectCache):
         return record
 
     def postCacheHook(self, event, data, stat, key, obj):
-        record = self._cached_objects.get(key)
-        if record is None:
+        if key not in self._cached_objects:
             self._forgetParts(event.path)
-        self.changed(key[0], record)
+        self._report(key[0])
 
     def insert(self, record):
         """Add a record that is about to be created.

@@ -257,6 +257,36 @@ def test_a_request_whose_grant_cannot_be_written_is_not_overtaken(
     steps.endAll(racks)
 
 
+def test_a_request_whose_grant_is_lost_with_the_connection_is_not_overtaken(
+        steps, racks, monkeypatch):
+    """The caches read what may have been written, before the launcher gives
+    it up."""
+    steps.setLayout(cloud('one', resource_limits='{instances: 1}'))
+    first, second = (steps.addRequest('big') for _ in range(2))
+    send, delete, failed = Transaction._send, steps.session.delete, []
+
+    def fail(transaction, operations):
+        if not failed and any(
+                path == first.getPath() for _, (path, *_) in operations):
+            failed.append(operations)
+            steps.session.own_writes.clear()
+            raise ConnectionLoss
+        return send(transaction, operations)
+
+    def deleteLate(*args):
+        assert steps.api.nodes_cache.waitForSync(60)
+        delete(*args)
+    monkeypatch.setattr(Transaction, '_send', fail)
+    monkeypatch.setattr(steps.session, 'delete', deleteLate)
+    steps.runUntil(lambda: failed)
+    steps.runUntil(lambda: any(first.nodes) or any(second.nodes))
+    assert not any(second.nodes)
+    serve(steps, first)
+    finish(steps, first)
+    serve(steps, second)
+    steps.endAll(racks)
+
+
 # That have ended, and nobody was told
 
 
