@@ -122,9 +122,10 @@ class Planner:
                    surroundings.getTenantLimits),
             self.news, surroundings.isGiven, noteHost)
         self.waiting = RequestQueue(self.news)
-        # What has not been written yet: uuid of a request -> its grant and
-        # its needs; None if another grant has to be chosen.
-        self._grants: dict[str, tuple[Grant, Needs | None]] = {}
+        # What has not been written yet: uuid of a request -> its grant, its
+        # needs and the request; None if another grant has to be chosen.
+        self._grants: dict[
+            str, tuple[Grant, Needs | None, NodesetRequest]] = {}
         self._pauses = Pauses(clock)
         self.blockers = Blockers(self.capacity, self._pauses, surroundings)
         self.options = FoundCandidates(self.capacity, self.blockers)
@@ -165,12 +166,7 @@ class Planner:
         """
         with self._change():
             for request in sorted(getRequests(), key=getRank):
-                try:
-                    self._plan(request)
-                except Exception:
-                    # Whatever is wrong with it, others go on.
-                    self.log.exception(
-                        'Unable to plan request %s', request.uuid)
+                self._tryToPlan(request)
 
     def confirm(self, grant: Grant) -> None:
         """:param grant: that was written."""
@@ -184,8 +180,10 @@ class Planner:
         :param grant: that could not be written.
         """
         with self._lock:
-            if grant.request_id in self._grants:
-                self._grants[grant.request_id] = grant, None
+            known, _, request = self._grants.get(
+                grant.request_id, (None, None, None))
+            if known is grant:
+                self._grants[grant.request_id] = grant, None, request
 
     def forget(self, request_id: str,
                isOver: Callable[[], bool] = lambda: True) -> bool:
@@ -335,11 +333,16 @@ class Planner:
     def removeNode(self, node_id: str) -> None:
         with self._change():
             node = self.capacity.getNode(node_id)
+            request_id = self.capacity.claims.get(node_id)
             self.capacity.remove(node_id)
             if node is not None:
                 self.news.providers |= self._pauses.endAfter(
                     node, getSubjectOf(self.scope.identify(node)),
                     self.capacity.getNeighbours(node))
+            if request_id in self._grants:
+                # It needs another node, before those behind it get this one's
+                # capacity.
+                self._tryToPlan(self._grants[request_id][-1])
 
     def limitsChanged(self, names: Iterable[str] | None = None) -> bool:
         """What providers can make may have changed: their quota, what others
@@ -539,6 +542,14 @@ class Planner:
             return Impossible(options.explain())
         return self._wait(line, getRank(request))
 
+    def _tryToPlan(self, request: NodesetRequest) -> None:
+        """Plan a request, which finds its grant when it is planned again."""
+        try:
+            self._plan(request)
+        except Exception:
+            # Whatever is wrong with it, others go on.
+            self.log.exception('Unable to plan request %s', request.uuid)
+
     @contextlib.contextmanager
     def _change(self) -> Iterator[None]:
         with self._lock:
@@ -617,7 +628,7 @@ class Planner:
         grant = draft.getGrant(request_id)
         self.capacity.claim(grant)
         self._leave(request_id)
-        self._grants[request_id] = grant, line.needs
+        self._grants[request_id] = grant, line.needs, request
         return grant
 
     def _isFull(self, node: ProviderNode, rank: Rank,
@@ -722,7 +733,7 @@ class Planner:
         """:return: what has been granted to a request already, or None."""
         if request.uuid not in self._grants:
             return None
-        grant, granted_needs = self._grants[request.uuid]
+        grant, granted_needs, _ = self._grants[request.uuid]
         providers = self.scope.by_tenant.get(request.tenant_name, {})
         if needs == granted_needs and self.capacity.holds(grant) and all(
                 providers.get(slot.provider.canonical_name) is slot.provider

@@ -372,6 +372,29 @@ def test_request_has_a_reservation_as_soon_as_it_can_wait_for_a_provider():
     assert world.woken == [older.uuid]
 
 
+@pytest.mark.parametrize('is_postponed', [True, False])
+def test_request_whose_granted_node_goes_gets_its_capacity(is_postponed):
+    """Younger requests do not, before the grant is planned again."""
+    provider = Provider('a', 'small', limits={'instances': 2})
+    world = World(provider)
+    running, = world.fill(1)
+    node = world.addNode(provider, 'small')
+    older = makeRequest('small')
+    world.requests[older.uuid] = older
+    grant = world.planner.plan(older)
+    assert grant.slots[0].node is node
+    younger, _ = world.request('small')
+    if is_postponed:
+        world.planner.postpone(grant)
+    world.removeNode(node)
+    assert world.woken == []
+    world.planner.postpone(grant)
+    assert world.plan(older).slots[0].node is None
+    assert world.woken == []
+    world.finish(running)
+    assert world.woken == [younger.uuid]
+
+
 def test_reservation_ends_with_its_request():
     world = World(smallProvider())
     world.fill(1)
