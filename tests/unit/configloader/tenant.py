@@ -12,6 +12,7 @@ import types
 from zuul import model
 import zuul.configloader
 from zuul.lib.connections import ConnectionRegistry
+from zuul.zk.layout import LayoutProvidersStore
 
 from zuul_nodes.plugin import extensions, seams
 
@@ -171,3 +172,25 @@ def getErrors(layout):
     """:return: what each error says, in one line."""
     return [' '.join(error.short_error.split())
             for error in layout.loading_errors.errors]
+
+
+def write(tenant, context):
+    """What a scheduler does with a new layout."""
+    LayoutProvidersStore(
+        tenant.zk_client, tenant.connections, 'system').set(
+            context, 'tenant', tenant.layout.providers.values())
+
+
+def change(tenant, path, text):
+    tenant.files[path] = textwrap.dedent(text)
+    tenant.load()
+
+
+def loadAgain(tenant):
+    """A new layout, and nothing has changed in the files."""
+    parser = tenant.loader.tenant_parser
+    context = zuul.configloader.ParseContext(
+        tenant.connections, None, tenant.loader.system, None)
+    tenant.tenant.layout = parser._parseLayout(
+        tenant.tenant, parser._loadTenantParsedConfig(
+            tenant.abide, tenant.tenant, context), context)

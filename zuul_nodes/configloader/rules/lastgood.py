@@ -136,12 +136,13 @@ class LastGood:
         config = self.getConfig(provider_config, layout, connections)
         if isinstance(error, ConfigurationSyntaxError):
             what = (
-                'the provider is out of service' if config is None else
-                'the previous definition of the provider stays in use')
+                'Until this is corrected, the provider is out of service'
+                if config is None else
+                'Until this is corrected, the previous definition of the '
+                'provider stays in use')
             text = str(error)
             stop = '' if text.endswith(('.', '?')) else '.'
-            error.args = (
-                f'{text}{stop} Until this is corrected, {what}',)
+            error.args = (f'{text}{stop} {what}',)
         if config is not None:
             self.parse_context.accumulator.addError(error)
         return config

@@ -24,8 +24,8 @@ from zuul_nodes.launcher.workers import Backoff, WorkQueue
 
 # What ends the waiting of requests, by the kind of the failures in a row.
 REFUSALS = {
-    Failure.CAPACITY: '(capacity_timeout), have found no capacity',
-    Failure.TEMPORARY: '(unreachable_timeout), have failed',
+    Failure.CAPACITY: 'seconds (capacity_timeout), have found no capacity:',
+    Failure.TEMPORARY: 'seconds (unreachable_timeout), have failed:',
 }
 
 
@@ -114,7 +114,7 @@ class Supply:
                     row := self._noteRow(failure, subject, pause, seconds)):
                 self.planner.refuse(subject, (
                     f'{row.errors} launches in a row, over {row.seconds:.0f} '
-                    f'seconds {REFUSALS[failure]}: {reason}'))
+                    f'{REFUSALS[failure]} {reason}'))
         self.log.info('Pausing %s for %.1f seconds: %s',
                       subject, pause, reason)
         self.queue.addAfter(('provider', subject), pause)

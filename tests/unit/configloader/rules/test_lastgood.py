@@ -1,17 +1,16 @@
 """A provider in error goes on as it was, until it is right again or gone."""
 
-import logging
-import textwrap
-import types
 
 import pytest
-import zuul.configloader
-from zuul.model_api import MODEL_API
-from zuul.zk.components import COMPONENT_REGISTRY
-from zuul.zk.layout import LayoutProvidersStore
-from zuul.zk.zkobject import ZKContext
 
-from tests.unit.configloader.tenant import CONFIG, NODES, Tenant
+from tests.unit.configloader.tenant import (
+    CONFIG,
+    NODES,
+    Tenant,
+    change,
+    loadAgain,
+    write,
+)
 
 OBJECTS = (CONFIG, 'main', 'zuul.d/objects.yaml')
 DESK = (NODES, 'main', 'zuul.d/desk.yaml')
@@ -43,41 +42,12 @@ pytestmark = pytest.mark.usefixtures('seams')
 
 
 @pytest.fixture
-def context(zk_client, monkeypatch):
-    monkeypatch.setattr(COMPONENT_REGISTRY, 'registry',
-                        types.SimpleNamespace(model_api=MODEL_API))
-    return ZKContext(zk_client, None, None, logging.getLogger('test'))
-
-
-@pytest.fixture
 def tenant(zk_client, context):
     """It has two providers, which are told to launchers."""
     tenant = Tenant(FILES, zk_client=zk_client)
     assert tenant.errors == []
     write(tenant, context)
     return tenant
-
-
-def write(tenant, context):
-    """What a scheduler does with a new layout."""
-    LayoutProvidersStore(
-        tenant.zk_client, tenant.connections, 'system').set(
-            context, 'tenant', tenant.layout.providers.values())
-
-
-def change(tenant, path, text):
-    tenant.files[path] = textwrap.dedent(text)
-    tenant.load()
-
-
-def loadAgain(tenant):
-    """A new layout, and nothing has changed in the files."""
-    parser = tenant.loader.tenant_parser
-    context = zuul.configloader.ParseContext(
-        tenant.connections, None, tenant.loader.system, None)
-    tenant.tenant.layout = parser._parseLayout(
-        tenant.tenant, parser._loadTenantParsedConfig(
-            tenant.abide, tenant.tenant, context), context)
 
 
 def getTimeouts(tenant):

@@ -9,17 +9,16 @@ import zlib
 import pytest
 from zuul.zk.sharding import BufferedShardWriter
 
-from tests.unit.configloader.rules.test_lastgood import (
+from tests.unit.configloader.tenant import (
+    CONFIG,
+    NODES,
+    Tenant,
     change,
-    context,
     loadAgain,
     write,
 )
-from tests.unit.configloader.tenant import CONFIG, NODES, Tenant
 from zuul_nodes import providerrecords
 from zuul_nodes.launcher.providers.quota import getSectionLimits
-
-__all__ = ['context']
 
 SECTIONS = (CONFIG, 'main', 'zuul.d/sections.yaml')
 CENTRAL = (CONFIG, 'main', 'zuul.d/central.yaml')
