@@ -58,6 +58,14 @@ def read(content: Mapping[str, Any]) -> dict[str, Withdrawal]:
             for name, each in content.get(ATTRIBUTE, {}).items()}
 
 
+def isKnown(content: Mapping[str, Any]) -> bool:
+    """
+    :param content: of the record of a launcher.
+    :return: whether the launcher is one of zuul-nodes, not one of Zuul's.
+    """
+    return ATTRIBUTE in content
+
+
 def hasWithdrawn(content: Mapping[str, Any],
                  endpoint_name: str) -> bool | None:
     """

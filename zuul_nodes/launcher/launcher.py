@@ -106,7 +106,6 @@ class Launcher:
             self.zk_client, self.hostname, version=get_version_string(),
             connection_filter=list(self.settings.connection_filter) or None)
         withdrawals.note(self.component_info, {})
-        self.component_info.content[providers.ELECTS] = True
         self.component_info.register()
 
     # The parts, from the lowest layer to the highest

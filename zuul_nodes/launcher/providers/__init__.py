@@ -39,7 +39,6 @@ from zuul_nodes.launcher.providers.lookups import Lookups
 from zuul_nodes.launcher.providers.names import Names
 from zuul_nodes.launcher.providers.operators import prepareDrivers, shareRates
 from zuul_nodes.launcher.providers.ownership import (
-    ELECTS,
     Ownership,
     describeUnhandled,
 )
@@ -57,7 +56,6 @@ from zuul_nodes.launcher.providers.sharedmachines import (
 from zuul_nodes.launcher.providers.unreadable import Unreadable
 
 __all__ = [
-    'ELECTS',
     'LOST',
     'USED_STATES',
     'WIDTHS',

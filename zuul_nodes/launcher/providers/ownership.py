@@ -16,10 +16,6 @@ from zuul.zk import launcher as records
 from zuul_nodes import withdrawals
 from zuul_nodes.launcher.zookeeper import getVersion
 
-# Attribute of a launcher's component: its requests are planned by the elected
-# launcher.  Components of Zuul's launchers lack it.
-ELECTS = 'zuul_nodes'
-
 
 class Ownership:
     """Decides which launcher handles which object.
@@ -66,7 +62,7 @@ class Ownership:
         # The component tells it as soon as the launcher runs, and also while
         # it is no candidate because it has just started or lost its session.
         return [launcher.hostname for launcher in self._getRunning()
-                if not getattr(launcher, ELECTS, False)]
+                if not withdrawals.isKnown(launcher.content)]
 
     def _getRunning(self):
         return [launcher for launcher in list(self.registry.all('launcher'))
