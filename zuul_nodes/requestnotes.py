@@ -1,8 +1,9 @@
 """What zuul-nodes adds to the records of requests.
 
-Zuul's records lack the project of a request's job, and why a request has
-failed.  A Zuul without the plugin reads a record with the additions like any
-other.  If it writes the record, the additions are lost.
+Zuul's records lack the project of a request's job, whether its nodeset has
+alternatives, and why a request has failed.  A Zuul without the plugin reads a
+record with the additions like any other.  If it writes the record, the
+additions are lost.
 """
 
 from zuul_nodes import messages
@@ -10,6 +11,8 @@ from zuul_nodes import messages
 # The attribute of a request, and the key in its record.
 NOTES = 'zuul_nodes'
 REASON = 'reason'
+# How many alternatives the nodeset has that Zuul has not tried yet.
+ALTERNATIVES = 'alternatives'
 # Maximum length of a reason in characters: it is part of a build's result,
 # which Zuul reports on changes.
 LENGTH = 1000
@@ -21,6 +24,11 @@ def get(request):
     :return: a dict of the additions.
     """
     return getattr(request, NOTES, None) or {}
+
+
+def hasAlternative(request):
+    """:return: whether Zuul requests other nodes if the request fails."""
+    return bool(get(request).get(ALTERNATIVES))
 
 
 def withReason(request, reason):

@@ -232,10 +232,10 @@ class Settings:
         If all launches at a provider, or of a label there, fail for this time
         because the cloud cannot be reached or cannot answer, as with a status
         of 5xx, requests that only this provider could serve fail instead of
-        waiting for it, so that Zuul tries the alternatives of their nodesets.
-        The time is the sum of these launches and the pauses between them,
-        since the last launch that succeeded; at least ``launch-attempts``
-        launches must have failed.  Other providers serve the requests from the
+        waiting for it.  The time is the sum of these launches and the pauses
+        between them, since the last launch that succeeded; at least
+        ``launch-attempts`` launches must have failed.  If Zuul can request an
+        alternative nodeset, these are enough.  Other providers serve the requests from the
         first failure on.  ``0`` sets no limit.''', unit='seconds', least=0)
     capacity_errors: int = option(10, '''
         The number of launches in a row that must fail for lack of capacity

@@ -1,9 +1,10 @@
-"""The seams at which a request for nodes records the project of its job.
+"""The seams at which a request for nodes records what Zuul knows of its job.
 
 Zuul records the tenant, the pipeline and the job of a request.  The project is
-missing, but sites need it in the bills of their clouds.  It is written
-together with the record, because a launcher acts on a request as soon as it
-exists.
+missing, but sites need it in the bills of their clouds.  The number of
+alternatives of the nodeset is missing, too: where there are some, a request
+need not wait as long.  Both are written together with the record, because a
+launcher acts on a request as soon as it exists.
 """
 
 import contextvars
@@ -22,7 +23,9 @@ def wrapRequestNodeset(request, extensions):
         project = change.project
         token = _notes.set({
             'project_name': project.name,
-            'project_canonical_name': project.canonical_name})
+            'project_canonical_name': project.canonical_name,
+            requestnotes.ALTERNATIVES: max(
+                0, len(job.nodeset_alternatives) - job.nodeset_index - 1)})
         try:
             return request(self, item, job, *args, **kwargs)
         finally:

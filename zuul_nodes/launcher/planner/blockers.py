@@ -1,10 +1,12 @@
 """Finds out why a provider cannot serve a label now, or ever."""
 
 import functools
+from typing import NamedTuple
 
 from zuul.model import NodesetRequest
 from zuul.provider import BaseProvider
 
+from zuul_nodes import requestnotes
 from zuul_nodes.launcher.planner.capacity import Capacity
 from zuul_nodes.launcher.planner.limits import withProblem
 from zuul_nodes.launcher.planner.pauses import Pauses
@@ -22,6 +24,16 @@ NO_IMAGE = Obstacle(Reason.NO_IMAGE, 'has no image for the label')
 BEING_PREPARED = 'is being prepared'
 
 
+class Refusal(NamedTuple):
+    """Why requests do not wait for a provider that fails.
+
+    :ivar is_lasting: whether it has failed for long; if not, only requests do
+        not wait for which Zuul then requests an alternative.
+    """
+    reason: str
+    is_lasting: bool = True
+
+
 class Blockers:
     """Finds out why a provider cannot serve a label now, or ever.
 
@@ -30,15 +42,14 @@ class Blockers:
     :param surroundings: of the planner.
     :ivar images: a provider and a label -> why it has no image now, or None;
         the planner forgets them when images have changed.
-    :ivar refusals: provider, or label there -> why it has failed for so long
-        that no request waits for it.
+    :ivar refusals: provider, or label there -> why no request waits for it.
     """
 
     def __init__(self, capacity: Capacity, pauses: Pauses,
                  surroundings: Surroundings) -> None:
         self.capacity = capacity
         self.pauses = pauses
-        self.refusals: dict[Subject, str] = {}
+        self.refusals: dict[Subject, Refusal] = {}
         self.images: dict[tuple[BaseProvider, str], str | None] = {}
         self.canUse = surroundings.canUse
         self.hasImage = surroundings.hasImage
@@ -74,8 +85,11 @@ class Blockers:
             return NO_IMAGE
         subject = getSubject(provider, label_name)
         for each in (subject.whole, subject) if self.refusals else ():
-            if reason := self.refusals.get(each):
-                return Obstacle(Reason.PAUSED, f'is paused: {reason}')
+            if (refusal := self.refusals.get(each)) and (
+                    refusal.is_lasting
+                    or requestnotes.hasAlternative(request)):
+                return Obstacle(
+                    Reason.PAUSED, f'is paused: {refusal.reason}')
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
                     provider, label_name) is None):

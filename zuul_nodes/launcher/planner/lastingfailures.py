@@ -49,7 +49,7 @@ class LastingFailures:
         :param errors: least number of failures in a row that are lasting.
         :param pause: seconds until the next launch.
         :param seconds: that this launch took.
-        :return: the row up to this failure if it is lasting; else None.
+        :return: the row up to this failure if there are so many; else None.
         """
         key, now = (failure, subject), self.clock()
         timeout = self.timeouts[failure]
@@ -62,9 +62,11 @@ class LastingFailures:
                 row = Row(former.errors + 1, former.seconds + known, now,
                           pause)
         self._rows[key] = row
-        is_lasting = timeout and row.errors >= errors and (
-            row.seconds >= timeout)
-        return row if is_lasting else None
+        return row if timeout and row.errors >= errors else None
+
+    def isLasting(self, failure: Failure, row: Row) -> bool:
+        """:return: whether failures have lasted for long."""
+        return row.seconds >= self.timeouts[failure]
 
     def clear(self, failure: Failure, subject: Subject) -> bool:
         """Forget the failures of a kind: a launch has or had success.

@@ -30,7 +30,7 @@ from typing import Any
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProvider
 
-from zuul_nodes.launcher.planner.blockers import Blockers
+from zuul_nodes.launcher.planner.blockers import Blockers, Refusal
 from zuul_nodes.launcher.planner.candidates import Candidates
 from zuul_nodes.launcher.planner.capacity import (
     END,
@@ -398,13 +398,15 @@ class Planner:
             self._pauses.end(subject)
             self.news.providers.add(subject.provider)
 
-    def refuse(self, subject: Subject, reason: str) -> None:
+    def refuse(self, subject: Subject, reason: str,
+               is_lasting: bool = True) -> None:
         """Have no request wait for a provider, or for a label there.
 
         :param reason: for users.
+        :param is_lasting: as of :class:`.blockers.Refusal`.
         """
         with self._change():
-            self.blockers.refusals[subject] = reason
+            self.blockers.refusals[subject] = Refusal(reason, is_lasting)
             self._renew({subject.provider})
 
     def admit(self, subject: Subject) -> None:

@@ -19,6 +19,7 @@ import uuid
 from zuul.model import NodesetRequest, ProviderNode
 from zuul.provider import BaseProvider, BaseProviderLabel
 
+from zuul_nodes import requestnotes
 from zuul_nodes.drivers import getPriority, getZones, turnZones
 from zuul_nodes.launcher.planner.capacity import (
     Blocker,
@@ -69,6 +70,7 @@ class Needs(NamedTuple):
     preferred_provider: str | None
     image_upload_uuid: str | None
     image_names: tuple[str, ...]
+    has_alternative: bool
 
 
 def getNeeds(request: NodesetRequest) -> Needs:
@@ -81,7 +83,8 @@ def getNeeds(request: NodesetRequest) -> Needs:
             frozenset(data.get('temporary') or ())))
     return Needs(
         request.tenant_name, tuple(wants), request.preferred_provider,
-        request.image_upload_uuid, tuple(request.image_names or ()))
+        request.image_upload_uuid, tuple(request.image_names or ()),
+        requestnotes.hasAlternative(request))
 
 
 class Machine:

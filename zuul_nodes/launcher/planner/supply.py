@@ -110,11 +110,17 @@ class Supply:
             if failure is Failure.TEMPORARY and subject is narrow:
                 # It counts for the provider, too, if another label fails.
                 self._noteRow(failure, wide, pause, seconds)
-            if failure is not Failure.QUOTA and (
-                    row := self._noteRow(failure, subject, pause, seconds)):
+            row = None if failure is Failure.QUOTA else (
+                self._noteRow(failure, subject, pause, seconds))
+            if row and self.lasting.isLasting(failure, row):
                 self.planner.refuse(subject, (
                     f'{row.errors} launches in a row, over {row.seconds:.0f} '
                     f'{REFUSALS[failure]} {reason}'))
+            elif row and failure is Failure.TEMPORARY:
+                self.planner.refuse(subject, (
+                    f'{row.errors} launches in a row have failed, and the '
+                    f'nodeset has an alternative: {reason}'),
+                    is_lasting=False)
         self.log.info('Pausing %s for %.1f seconds: %s',
                       subject, pause, reason)
         self.queue.addAfter(('provider', subject), pause)
@@ -130,7 +136,8 @@ class Supply:
                 subject.provider, ())), default=1)
         row = self.lasting.note(failure, subject, errors, pause, seconds)
         if row and failure is Failure.CAPACITY and (
-                self.planner.hasLaunched(subject)):
+                self.lasting.isLasting(failure, row)
+                and self.planner.hasLaunched(subject)):
             # The capacity is in use, and comes back.
             self.lasting.clear(failure, subject)
             return None

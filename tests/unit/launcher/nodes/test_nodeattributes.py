@@ -15,6 +15,7 @@ from zuul.model import Node, NodeSet, NodesetRequest, ProviderNode, QueueItem
 from tests.fixtures.racks import CreateMachine, cloud
 from tests.fixtures.staticlayouts import oneStaticNode
 from tests.fixtures.waiting import waitFor
+from zuul_nodes import requestnotes
 from zuul_nodes.plugin import requestprojects
 from zuul_nodes.plugin.extensions import Extensions
 
@@ -152,6 +153,8 @@ def test_tags_say_the_project_of_a_job(steps, racks, monkeypatch):
         lambda: steps.api.getNodesetRequest(request.uuid)))
     assert getTags(node) == {'project': 'repo-org/repo',
                              'canonical': 'example.com/org/repo'}
+    # There is one more nodeset to try.
+    assert requestnotes.get(request)[requestnotes.ALTERNATIVES] == 1
     # One request says nothing of the next.
     other, = steps.serve(steps.addRequest('big'))
     assert getTags(other) == {'project': 'repo-', 'canonical': ''}
@@ -177,7 +180,8 @@ def requestNodeset(launcher):
             pipeline=types.SimpleNamespace(name='check')))
     item.getChangeForJob = functools.partial(QueueItem.getChangeForJob, item)
     job = types.SimpleNamespace(
-        nodeset=nodeset, uuid='j', name='build', ref='repo')
+        nodeset=nodeset, uuid='j', name='build', ref='repo',
+        nodeset_alternatives=[nodeset] * 3, nodeset_index=1)
     client = LauncherClient(launcher.zk_client, threading.Event())
     return client.requestNodeset(item, job, 200, 0, None, None)
 

@@ -5,7 +5,7 @@ import types
 
 import pytest
 from zuul.exceptions import QuotaException
-from zuul.model import ProviderNode, QuotaInformation
+from zuul.model import NodesetRequest, ProviderNode, QuotaInformation
 
 from tests.fixtures.backoffs import noteBackoffs
 from tests.fixtures.racks import (
@@ -21,6 +21,7 @@ from zuul_nodes import requestnotes
 from zuul_nodes.drivers import CapacityError, DriverError, PermanentError
 from zuul_nodes.launcher.providers import getSubject, getSubjectOf
 from zuul_nodes.launcher.providers.failures import Failure, classify, describe
+from zuul_nodes.plugin import requestprojects
 
 State = ProviderNode.State
 
@@ -356,6 +357,28 @@ def test_cloud_that_is_down_fails_the_requests_of_all_tenants(steps, racks):
     reason = requestnotes.getReason(other)
     assert re.search(UNREACHABLE.format('one', DOWN), reason)
     assert getSubject(one) in steps.planner.blockers.refusals
+
+
+@pytest.mark.settings(**SHORT, unreachable_timeout=1000)
+def test_request_with_an_alternative_does_not_wait_for_a_cloud_that_is_down(
+        steps, racks, monkeypatch):
+    """Zuul then requests the alternative; others wait."""
+    monkeypatch.setattr(
+        NodesetRequest, 'serialize',
+        requestprojects.wrapSerialize(NodesetRequest.serialize, None))
+    steps.setLayout(cloud('one', launch_attempts=3))
+    racks.errors['one'] = DOWN
+    patient = steps.addRequest('big')
+    request = steps.addRequest(
+        'big', zuul_nodes={requestnotes.ALTERNATIVES: 1})
+    steps.runUntil(lambda: isDone(request))
+    assert request.state == request.State.FAILED
+    assert re.search(
+        r'\d launches in a row have failed, and the nodeset has an '
+        f'alternative: {DOWN}', requestnotes.getReason(request))
+    assert not isDone(patient)
+    racks.errors.clear()
+    steps.serve(patient)
 
 
 @pytest.mark.settings(**SHORT, unreachable_timeout=0)
