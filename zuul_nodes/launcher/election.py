@@ -133,7 +133,10 @@ class Election:
             return False
         # During a roll-out, Zuul's launchers run, too, and serve their share.
         zuuls = self.ownership.getZuuls()
-        return not zuuls or getOwner() not in zuuls
+        if not zuuls or (owner := getOwner()) not in zuuls:
+            return True
+        # One of an earlier release of ours is a candidate, too.
+        return owner in {each.launcher for each in self.candidates.get()}
 
     def enter(self) -> None:
         """Become a candidate: this launcher is ready to plan."""

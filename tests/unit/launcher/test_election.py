@@ -8,6 +8,7 @@ from zuul.zk.components import LauncherComponent
 
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.waiting import waitFor
+from zuul_nodes import candidates
 from zuul_nodes.candidates import ROOT
 from zuul_nodes.launcher.election import KEY, Election
 from zuul_nodes.launcher.zookeeper import Conflict
@@ -223,6 +224,24 @@ def test_requests_of_zuuls_launchers_are_left_to_them(steps, kazoo_client):
     assert not any(map(isDone, theirs))
     kazoo_client.delete(stock.path)
     steps.runUntil(lambda: all(map(isDone, theirs)))
+
+
+def test_launcher_of_an_earlier_release_takes_no_share(steps, kazoo_client):
+    """Its component is like that of a launcher of Zuul, but it is a candidate
+    for planning."""
+    steps.setLayout(cloud('one'))
+    former = LauncherComponent(
+        steps.zk_client, 'former', connection_filter=['null'])
+    former.register()
+    former.state = former.RUNNING
+    candidates.create(kazoo_client, 'former', former.hostname, True)
+    steps.runUntil(lambda: (
+        len(steps.ownership.getLaunchers()) == 2
+        and len(steps.election.candidates.get()) == 2))
+    requests = [steps.addRequest('big') for _ in range(12)]
+    assert any(steps.ownership.getRequestOwner(each) == former.hostname
+               for each in requests)
+    steps.runUntil(lambda: all(map(isDone, requests)))
 
 
 @pytest.mark.parametrize('is_new', [True, False])
