@@ -235,8 +235,9 @@ class Settings:
         waiting for it.  The time is the sum of these launches and the pauses
         between them, since the last launch that succeeded; at least
         ``launch-attempts`` launches must have failed.  If Zuul can request an
-        alternative nodeset, these are enough.  Other providers serve the requests from the
-        first failure on.  ``0`` sets no limit.''', unit='seconds', least=0)
+        alternative nodeset, these are enough.  Other providers serve the
+        requests from the first failure on.  ``0`` sets no limit.''',
+        unit='seconds', least=0)
     capacity_errors: int = option(10, '''
         The number of launches in a row that must fail for lack of capacity
         before ``capacity_timeout`` applies.''', unit='launches', least=1)
