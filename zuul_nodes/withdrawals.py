@@ -7,13 +7,15 @@ Launchers of Zuul ignore the attribute.
 
 from collections.abc import Mapping
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 import urllib.parse
 
-from zuul.model import ProviderNode
-from zuul.zk.components import BaseComponent
-
 from zuul_nodes import messages
+
+if TYPE_CHECKING:
+    # Commands begin sooner without these.
+    from zuul.model import ProviderNode
+    from zuul.zk.components import BaseComponent
 
 # Of the record of a component.
 ATTRIBUTE = 'withdrawn'
@@ -32,7 +34,7 @@ def make(reason: str) -> Withdrawal:
     return Withdrawal(int(time.time()), messages.shorten(reason))
 
 
-def note(component: BaseComponent,
+def note(component: 'BaseComponent',
          withdrawals: Mapping[str, Withdrawal]) -> None:
     """Set the withdrawals of a launcher, for the next time when its record is
     written.
@@ -44,7 +46,7 @@ def note(component: BaseComponent,
         name: each._asdict() for name, each in withdrawals.items()}
 
 
-def write(component: BaseComponent) -> None:
+def write(component: 'BaseComponent') -> None:
     """Write the record of this launcher."""
     setattr(component, ATTRIBUTE, component.content[ATTRIBUTE])
 
@@ -78,7 +80,7 @@ def hasWithdrawn(content: Mapping[str, Any],
     return None if record is None else endpoint_name in record
 
 
-def getEndpointName(node: ProviderNode) -> str:
+def getEndpointName(node: 'ProviderNode') -> str:
     """:return: the canonical name of a node's endpoint, as Zuul makes it."""
     return '/'.join(urllib.parse.quote_plus(name or '') for name in (
         node.connection_name, node.endpoint_name))

@@ -32,6 +32,7 @@ EVERY_SEAM = str([
     'NodeSet.validateReferences', 'Layout._addIdenticalObject',
     'PipelineManager._useNodepoolFallback', 'LauncherClient.getNodesetInfo',
     'LauncherClient.requestNodeset', 'NodesetRequest.serialize',
+    'ProviderNode.getNodeData',
     'PipelineManager.onNodesProvisioned', 'QueueItem.setNodeRequestFailure',
     'Launcher.doesProviderHaveQuotaForNode',
     'Launcher._cachesReadyForRequest',

@@ -60,28 +60,26 @@ class Uploads:
     :param Schedule schedule: of checks and back-offs.
     :param Layouts layouts: has the providers of the uploads.
     :param temp_dir: the path of a directory for downloads.
-    :param Settings settings: of the launcher.
     :param Stats stats: reports the durations.
     :param announce: called with the transaction that makes an upload ready,
         and the upload, if it needs validation.
-    :param HandledEndpoints endpoints: the endpoints of this launcher.
-    :param noteError: called with an endpoint and the error of a call there.
+    :param leaves: called with the canonical name of an endpoint and the error
+        of a call there; returns whether this launcher leaves it to others.
     """
 
     log = logging.getLogger('zuul.nodes.images')
 
-    def __init__(self, records, schedule, layouts, temp_dir, settings, stats,
-                 announce, endpoints, noteError):
+    def __init__(self, records, schedule, layouts, temp_dir, stats, announce,
+                 leaves):
         self.records = records
         self.session = records.session
         self.schedule = schedule
         self.layouts = layouts
         self.temp_dir = temp_dir
-        self.settings = settings
+        settings = self.settings = schedule.settings
         self.stats = stats
         self.announce = announce
-        self.endpoints = endpoints
-        self.noteError = noteError
+        self.leaves = leaves
         # Uploads that are queued or running in this launcher.
         self.upload_uuids_in_queue = set()
         # Of the ids of uploads that could not be locked.
@@ -194,7 +192,8 @@ class Uploads:
         try:
             with self.contextOf(upload) as context:
                 try:
-                    is_left = error is not None and self._isLeft(upload, error)
+                    is_left = error is not None and self.leaves(
+                        upload.endpoint_name, error)
                     self._record(context, upload, external_id, begun, error,
                                  is_left)
                 finally:
@@ -258,15 +257,6 @@ class Uploads:
                            attempt=max(
                                upload.attempt,
                                self.settings.upload_attempts - 1))
-
-    def _isLeft(self, upload, error):
-        """:return: whether this launcher leaves the upload to others, because
-            the cloud refuses its log-in."""
-        endpoint = self.endpoints.get().get(upload.endpoint_name)
-        if endpoint is None:
-            return False
-        self.noteError(endpoint, error)
-        return self.endpoints.leaves(endpoint)
 
     def _setState(self, context, upload, state, **attributes):
         with upload.activeContext(context):

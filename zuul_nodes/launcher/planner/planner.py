@@ -60,6 +60,7 @@ from zuul_nodes.launcher.planner.requestqueue import (
     Line,
     RequestQueue,
     getRank,
+    hasRank,
 )
 from zuul_nodes.launcher.planner.reservations import (
     UNCAPPED,
@@ -165,7 +166,8 @@ class Planner:
             wait for the planner.
         """
         with self._change():
-            for request in sorted(getRequests(), key=getRank):
+            for request in sorted(
+                    filter(hasRank, getRequests()), key=getRank):
                 self._tryToPlan(request)
 
     def confirm(self, grant: Grant) -> None:

@@ -34,6 +34,11 @@ def getRank(request: NodesetRequest) -> Rank:
             request.request_time, request.uuid)
 
 
+def hasRank(request: NodesetRequest) -> bool:
+    """:return: whether the rank of a request can be compared with others."""
+    return all(isinstance(each, int | float) for each in getRank(request)[:-1])
+
+
 class Line:
     """
     :param needs: what all in it need.

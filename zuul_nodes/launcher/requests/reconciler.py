@@ -166,10 +166,15 @@ class RequestReconciler:
         unplanned = self.requests.unplanned
         for request_id in list(unplanned):
             request = self.requests.find(request_id)
-            if request is None or not self._isPlanned(request):
+            try:
+                is_planned = request is not None and self._isPlanned(request)
+                is_waiting = is_planned and not self._hasLayout(request)
+            except Exception:
+                # Whatever is wrong with it is logged when it is reconciled.
+                is_planned = is_waiting = False
+            if not is_waiting:
                 unplanned.discard(request_id)
-            elif self._hasLayout(request):
-                unplanned.discard(request_id)
+            if is_planned and not is_waiting:
                 yield request
 
     def _hasLayout(self, request):

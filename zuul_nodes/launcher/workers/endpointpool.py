@@ -6,6 +6,7 @@ the pool of an endpoint that is gone.
 """
 
 from collections.abc import Callable
+import dataclasses
 import functools
 import heapq
 import itertools
@@ -69,41 +70,49 @@ class Call:
         self.withdrawn = False
 
 
+@dataclasses.dataclass(frozen=True)
+class Hooks:
+    """What a pool tells and asks.
+
+    :ivar watch: called with seconds; arranges that :meth:`Pool.check` is
+        called after that time.
+    :ivar started: called when an endpoint has started.
+    :ivar idle: called when the last thread has ended for lack of calls.
+    :ivar mayBegin: returns whether calls may begin now.
+    :ivar failed: as of :class:`EndpointPools`.
+    """
+    watch: Callable[[float], object]
+    started: Callable[[], object]
+    idle: Callable[[], object] = lambda: None
+    mayBegin: Callable[[], bool] = lambda: True
+    failed: Failed = lambda endpoint, error: None
+
+
 class Pool:
     """The threads of one endpoint.
 
     :param name: the endpoint's canonical name.
     :param limiter: of the rate of calls, or None.
     :param settings: of the launcher.
-    :param watch: called with seconds; arranges that :meth:`check` is called
-        after that time.
-    :param started: called when an endpoint has started.
-    :param idle: called when the last thread has ended for lack of calls.
-    :param mayBegin: returns whether calls may begin now.
-    :param failed: as of :class:`EndpointPools`.
+    :param hooks: what the pool tells and asks.
     """
 
     log = logging.getLogger('zuul.nodes.workers')
 
     def __init__(self, name: str,
                  limiter: rates.ConnectionRateLimiter | None,
-                 settings: Settings,
-                 watch: Callable[[float], object],
-                 started: Callable[[], object],
-                 idle: Callable[[], object] = lambda: None,
-                 mayBegin: Callable[[], bool] = lambda: True,
-                 failed: Failed = lambda endpoint, error: None) -> None:
+                 settings: Settings, hooks: 'Hooks') -> None:
         self.name = name
         self.workers = settings.endpoint_workers
         self.timeout = settings.call_timeout
         self.beat = settings.call_beat
         self.most_hanging = settings.most_hanging_calls
         self.limiter = limiter
-        self.watch = watch
-        self.started = started
-        self.idle = idle
-        self.mayBegin = mayBegin
-        self.failed = failed
+        self.watch = hooks.watch
+        self.started = hooks.started
+        self.idle = hooks.idle
+        self.mayBegin = hooks.mayBegin
+        self.failed = hooks.failed
         self.idle_time = settings.endpoint_idle_time
         self._start_lock = threading.Lock()
         self._condition = threading.Condition()
@@ -452,10 +461,10 @@ class EndpointPools:
             limiter = (None if hasattr(endpoint, 'rate_limiter')
                        else rates.getLimiter(endpoint.connection))
             self._pools[name] = Pool(
-                name, limiter, self.settings,
-                lambda delay: self.watch(name, delay), self.started,
-                functools.partial(self._endIdle, name), self.mayBegin,
-                self.failed)
+                name, limiter, self.settings, Hooks(
+                    lambda delay: self.watch(name, delay), self.started,
+                    functools.partial(self._endIdle, name), self.mayBegin,
+                    self.failed))
         return self._pools[name]
 
     def _endIdle(self, name: str) -> None:

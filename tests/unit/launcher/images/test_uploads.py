@@ -383,8 +383,8 @@ def test_an_upload_is_left_to_a_launcher_that_the_cloud_does_not_refuse(
     noted = []
     error = LoginError('no token')
     monkeypatch.setattr(
-        launcher.images.pending.uploads, 'noteError',
-        lambda endpoint, error: noted.append((endpoint.name, error)))
+        launcher.images.pending.uploads, 'leaves',
+        lambda name, error: noted.append((name, error)) or True)
     monkeypatch.setattr(launcher.handled, 'getServed', lambda: (
         {} if noted else launcher.endpoints))
     monkeypatch.setattr(
@@ -393,7 +393,7 @@ def test_an_upload_is_left_to_a_launcher_that_the_cloud_does_not_refuse(
     first, = upload(launcher, addArtifact())
     # The deletion of the former record is left as well.
     launcher.waitForUploads('deleting', 'pending')
-    assert noted == [('rack', error)]
+    assert noted == [(first.endpoint_name, error)]
     second, = (each for each in launcher.getUploads() if each != first)
     assert second.attempt == 0
     launcher.images.reconcile()

@@ -14,7 +14,12 @@ from zuul.provider import BaseProviderEndpoint
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.drivers import rates
 from zuul_nodes.launcher.settings import Settings
-from zuul_nodes.launcher.workers.endpointpool import Call, EndpointPools, Pool
+from zuul_nodes.launcher.workers.endpointpool import (
+    Call,
+    EndpointPools,
+    Hooks,
+    Pool,
+)
 
 TIMEOUT = 10
 NUMBERS = itertools.count()
@@ -63,7 +68,7 @@ def makePool():
             f'rack/{next(NUMBERS)}', rates.getLimiter(
                 types.SimpleNamespace(rate=rate)),
             Settings(endpoint_workers=workers, **settings),
-            lambda delay: None, lambda: None))
+            Hooks(lambda delay: None, lambda: None)))
         # The settings do not allow zero.
         pools[-1].timeout = timeout
         return pools[-1]
