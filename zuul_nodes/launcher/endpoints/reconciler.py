@@ -207,8 +207,9 @@ class EndpointReconciler:
         """:return: a list of the tenants' providers at an endpoint, without
             those whose driver does not return their endpoint."""
         found = []
-        for providers in list(self.layouts.tenant_providers.values()):
-            for provider in providers:
+        # The planner asks for the same objects.
+        for providers in self.layouts.scope.by_tenant.values():
+            for provider in providers.values():
                 if (provider.connection_name
                         != endpoint.connection.connection_name):
                     continue

@@ -219,7 +219,9 @@ class Layouts:
             before is the same object, so that what the launcher knows of it
             stays valid.
         """
-        former = self.scope.by_tenant.get(tenant_name, {})
+        # Not those of the scope, which may have other ids of static nodes.
+        former = {provider.canonical_name: provider for provider
+                  in self.tenant_providers.get(tenant_name, ())}
         for name in providerrecords.getNames(
                 self.zk_client.client, tenant_name):
             path = providerrecords.getPath(tenant_name, name)

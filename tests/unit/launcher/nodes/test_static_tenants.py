@@ -143,6 +143,33 @@ def test_definition_of_another_tenant_changes_no_known_provider(steps):
         provider.canonical_name] is settled
 
 
+@pytest.mark.parametrize('is_read_again', [False, True])
+def test_definition_has_zuuls_id_as_soon_as_it_is_the_first(
+        steps, is_read_again):
+    """A launcher that starts later, and knows only this definition, has the
+    same one."""
+    steps.setLayout(central(), 'second')
+    provider = steps.getProvider('desk', 'second')
+    name, ids = provider.canonical_name, provider.nodes.keys()
+    steps.setLayout(OTHERS['age'], 'first')
+    steps.runUntil(lambda: len(getRecords(steps)) == 2)
+    assert steps.scope.by_tenant['second'][name].nodes.keys() != ids
+    if is_read_again:
+        steps.setLayout(central(), 'second')
+    del steps.layouts.tenant_states['first']
+    steps.runUntil(lambda: 'first' not in steps.scope.by_tenant)
+    assert steps.scope.by_tenant['second'][name].nodes.keys() == ids
+
+
+def test_launcher_asks_what_each_definition_needs(steps):
+    steps.setLayout(central(), 'first')
+    steps.setLayout(OTHERS['age'], 'second')
+    steps.runUntil(lambda: len(getRecords(steps)) == 2)
+    for (provider,) in map(dict.values, steps.scope.by_tenant.values()):
+        steps.runUntil(lambda provider=provider: steps.answers.isAsked(
+            provider, 'a'))
+
+
 def test_machine_with_another_label_is_what_the_label_says(steps):
     """Its image is another one, too."""
     steps.setLayout(central())
