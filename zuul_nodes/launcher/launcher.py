@@ -183,15 +183,6 @@ class Launcher:
     def _noteCallError(self, endpoint, error):
         self.logins.noteError(endpoint, error)
 
-    def _leaves(self, endpoint_name, error):
-        """:return: whether this launcher leaves an endpoint to others after
-            the error of a call, because the cloud refuses its log-in."""
-        endpoint = self.endpoints.get().get(endpoint_name)
-        if endpoint is None:
-            return False
-        self.logins.noteError(endpoint, error)
-        return self.endpoints.leaves(endpoint)
-
     def _makeRecords(self):
         self.node_index = nodes.NodeIndex()
         self.capacity_waits = nodes.CapacityWaits()
@@ -347,7 +338,7 @@ class Launcher:
         validation = images.Validation(*common, jobs)
         uploads = images.Uploads(
             *common, self.layouts, self.own_temp_directory.path, self.stats,
-            validation.addEvent, self._leaves)
+            validation.addEvent, self.logins.leaves)
         deletion = images.Deletion(
             *common, self.layouts, self.pools,
             images.ArtifactDeletion(*common, jobs))

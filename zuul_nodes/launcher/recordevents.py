@@ -148,8 +148,9 @@ class RecordEvents:
                 None, *ProviderNode.CREATE_STATES):
             return
         if node.state in (State.READY, State.SLOT_HOST):
-            self.supply.noteSuccess(self._getSubject(node))
-            self.min_ready.clearPause(self._getSubject(node))
+            subject = self._getSubject(node)
+            self.supply.noteSuccess(subject)
+            self.min_ready.clearPause(subject)
         elif node.state == State.TEMPFAILED and not hasFailed(
                 node, Failure.MOVED):
             self.supply.noteFailure(

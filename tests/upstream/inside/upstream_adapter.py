@@ -70,7 +70,8 @@ class TestLauncher(Launcher):
 
     @property
     def tenant_providers(self):
-        return self.layouts.tenant_providers
+        return {name: list(providers.values()) for name, providers
+                in self.layouts.scope.by_tenant.items()}
 
     @property
     def image_build_registry(self):

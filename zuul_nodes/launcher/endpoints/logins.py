@@ -62,6 +62,19 @@ class Logins:
                     error := self._confirm(endpoint, error)):
                 self.withdraw(endpoint, error)
 
+    def leaves(self, endpoint_name, error):
+        """Withdraw from an endpoint if necessary, as :meth:`noteError` does.
+
+        :param str endpoint_name: canonical.
+        :param Exception error: of a call.
+        :return: whether this launcher leaves the endpoint to others.
+        """
+        endpoint = self.endpoints.get().get(endpoint_name)
+        if endpoint is None:
+            return False
+        self.noteError(endpoint, error)
+        return self.endpoints.leaves(endpoint)
+
     def _confirm(self, endpoint, error):
         """:return: why this launcher cannot log in; None if it can."""
         if not endpoint.started:

@@ -207,20 +207,18 @@ class EndpointReconciler:
         """:return: a list of the tenants' providers at an endpoint, without
             those whose driver does not return their endpoint."""
         found = []
-        # The planner asks for the same objects.
-        for providers in self.layouts.scope.by_tenant.values():
-            for provider in providers.values():
-                if (provider.connection_name
-                        != endpoint.connection.connection_name):
-                    continue
-                try:
-                    name = provider.getEndpoint().canonical_name
-                except Exception:
-                    self.log.exception(
-                        'Unable to get the endpoint of %s:', provider)
-                    continue
-                if name == endpoint.canonical_name:
-                    found.append(provider)
+        for provider in self.layouts.scope.providers:
+            if (provider.connection_name
+                    != endpoint.connection.connection_name):
+                continue
+            try:
+                name = provider.getEndpoint().canonical_name
+            except Exception:
+                self.log.exception(
+                    'Unable to get the endpoint of %s:', provider)
+                continue
+            if name == endpoint.canonical_name:
+                found.append(provider)
         return found
 
     def _updatePlanner(self, endpoint):

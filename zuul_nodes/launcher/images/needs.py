@@ -36,10 +36,9 @@ def getNeeds(layouts, schedule):
     :return: a dict of Need -> Wanted.
     """
     needs = collections.defaultdict(Wanted)
-    for providers in layouts.tenant_providers.values():
-        for provider in providers:
-            with schedule.isolate(provider):
-                _addNeeds(needs, provider)
+    for provider in layouts.scope.providers:
+        with schedule.isolate(provider):
+            _addNeeds(needs, provider)
     return needs
 
 

@@ -191,8 +191,8 @@ class Tenants:
             and isUsable(upload, image, provider)
             and any(label.image == image.name
                     for label in provider.labels.values())
-            for provider in self.layouts.tenant_providers.get(
-                tenant_name, ())
+            for provider in self.layouts.scope.by_tenant.get(
+                tenant_name, {}).values()
             for image in provider.images.values())
 
     def isPointless(self, sent, name, kind, upload=None):

@@ -154,22 +154,21 @@ class Retention:
             keep, or None to keep all of them.
         """
         keepers = collections.defaultdict(set)
-        for providers in self.layouts.tenant_providers.values():
-            for provider in providers:
-                for image in provider.images.values():
-                    if image.type != 'zuul':
-                        continue
-                    name = image.canonical_name
-                    try:
-                        kept = getKept(
-                            self.records.getUploads(name), image, provider)
-                    except Exception:
-                        self.log.exception(
-                            'Unable to determine which uploads of %s the %s '
-                            'needs, keeping all of them:', name, provider)
-                        keepers[name] = None
-                    if keepers[name] is not None:
-                        keepers[name] |= kept
+        for provider in self.layouts.scope.providers:
+            for image in provider.images.values():
+                if image.type != 'zuul':
+                    continue
+                name = image.canonical_name
+                try:
+                    kept = getKept(
+                        self.records.getUploads(name), image, provider)
+                except Exception:
+                    self.log.exception(
+                        'Unable to determine which uploads of %s the %s '
+                        'needs, keeping all of them:', name, provider)
+                    keepers[name] = None
+                if keepers[name] is not None:
+                    keepers[name] |= kept
         return keepers
 
     def _isOld(self, artifact, upload, keepers):

@@ -8,7 +8,6 @@ import collections
 from concurrent.futures import wait
 import contextlib
 import dataclasses
-import itertools
 import os
 import tempfile
 import traceback
@@ -65,9 +64,8 @@ def findProvider(scope, upload):
         found = found or provider
     if found is None:
         # A provider may have been renamed.
-        others = itertools.chain(*scope.by_name.values())
         found = next((provider for provider, image
-                      in _findImages(others, upload)
+                      in _findImages(scope.providers, upload)
                       if _isSame(image, upload)), None)
     return found
 
@@ -377,8 +375,8 @@ class ArtifactJob:
         # Drivers may have other ways to access the storage of their cloud.
         failures = [failure]
         asked = set()
-        for provider in self.layouts.tenant_providers.get(
-                self.artifact.build_tenant_name, ()):
+        for provider in self.layouts.scope.by_tenant.get(
+                self.artifact.build_tenant_name, {}).values():
             self.uploads.check()
             try:
                 endpoint_name = provider.getEndpoint().canonical_name

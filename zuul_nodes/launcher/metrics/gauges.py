@@ -142,7 +142,7 @@ class Gauges:
                     usage[node.provider].add(node.quota)
         yield from _getStateGauges('zuul', states, ())
         max_nodes = {}
-        for name, providers in self._getProviders().items():
+        for name, providers in self.layouts.scope.by_name.items():
             key = f'zuul.provider.{makeSafe(name)}'
             labels = {label.name: label for provider in providers
                       for label in provider.labels.values()}
@@ -156,15 +156,6 @@ class Gauges:
                     max_nodes[label.canonical_name] = label.max_nodes
         for name, value in max_nodes.items():
             yield f'zuul.label.{makeSafe(name)}.max_nodes', value
-
-    def _getProviders(self):
-        """:return: canonical name of a provider -> list of the tenants'
-            provider objects."""
-        found = collections.defaultdict(list)
-        for providers in list(self.layouts.tenant_providers.values()):
-            for provider in providers:
-                found[provider.canonical_name].append(provider)
-        return found
 
     def _getQuotaGauges(self, key, provider, usage):
         try:

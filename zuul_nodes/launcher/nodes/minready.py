@@ -120,7 +120,7 @@ class MinReady:
         """Queue a check for the next change of a label's number by time."""
         now = time.time()
         moment = readycounts.getNext(
-            self.layouts.tenant_providers, self.nodes.election.isMyLabel, now)
+            self.layouts.scope.providers, self.nodes.election.isMyLabel, now)
         if moment is not None:
             self.queue.addAfter(KEY, min(moment - now, LONGEST_WAIT))
 

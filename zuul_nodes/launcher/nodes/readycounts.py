@@ -101,17 +101,16 @@ def findMissing(scope, kinds, is_mine, canMake, limit, batch=50):
         turns.append((tenant, name, candidates))
 
 
-def getNext(tenant_providers, is_mine, now):
+def getNext(providers, is_mine, now):
     """
-    :param dict tenant_providers: as of :func:`findMissing`.
-    :param is_mine: the same.
+    :param providers: the tenants' objects.
+    :param is_mine: as of :func:`findMissing`.
     :param float now: in seconds since the epoch.
     :return: when labels may need another number of ready nodes because of the
         time; None if they never do.
     """
     return min((
-        moment for providers in tenant_providers.values()
-        for provider in providers for label in provider.labels.values()
+        moment for provider in providers for label in provider.labels.values()
         # Few labels have times, and the owner of others need not be found.
         if (moment := getNextMinReady(label, now))
         and is_mine(label.canonical_name)), default=None)

@@ -1,5 +1,6 @@
 """Finds out why a provider cannot serve a label now, or ever."""
 
+from collections.abc import Iterator
 import functools
 from typing import NamedTuple
 
@@ -83,11 +84,8 @@ class Blockers:
             if it can."""
         if not self.canUse(request, provider, label_name):
             return NO_IMAGE
-        subject = getSubject(provider, label_name)
-        for each in (subject.whole, subject) if self.refusals else ():
-            if (refusal := self.refusals.get(each)) and (
-                    refusal.is_lasting
-                    or requestnotes.hasAlternative(request)):
+        for refusal in self._getRefusals(provider, label_name):
+            if refusal.is_lasting or requestnotes.hasAlternative(request):
                 return Obstacle(
                     Reason.PAUSED, f'is paused: {refusal.reason}')
         if (self.isAsked and self.isAsked(provider, label_name)
@@ -98,6 +96,16 @@ class Blockers:
                 self.getProblem(provider, label_name)
                 or self.capacity.limits.getProblem(provider, label_name)))
         return None
+
+    def _getRefusals(self, provider: BaseProvider,
+                     label_name: str) -> Iterator[Refusal]:
+        """:return: those of a provider and of its label."""
+        # Seldom are there any.
+        if self.refusals:
+            subject = getSubject(provider, label_name)
+            for each in (subject.whole, subject):
+                if each in self.refusals:
+                    yield self.refusals[each]
 
     def getObstacle(self, request: NodesetRequest, provider: BaseProvider,
                     label_name: str) -> Obstacle | None:

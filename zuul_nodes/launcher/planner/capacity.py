@@ -668,11 +668,15 @@ class Capacity:
                     getTenantShare(tenant_name, limits, quota, share))
         return charges
 
-    def _getShares(self, machine: ProviderNode) -> dict[str, float]:
-        """:return: name of a tenant -> its part of a machine."""
+    def _getShares(self, machine: ProviderNode,
+                   more: Sequence[str] = ()) -> dict[str, float]:
+        """
+        :param more: tenants that would use further slots.
+        :return: name of a tenant -> its part of a machine.
+        """
         return nodeusage.shareOut(
-            [self._getAssigned(slot) for slot
-             in filter(None, map(self.getNode, machine.subnodes))],
+            [*(self._getAssigned(slot) for slot
+               in filter(None, map(self.getNode, machine.subnodes))), *more],
             self.getOwner(machine))
 
     def _getMachineCharges(self, machine: Slot | Host) -> Charges:
@@ -721,10 +725,8 @@ class Capacity:
             if machine is None or not machine.quota:
                 continue
             before = self._getShares(machine).get(tenant_name, 0)
-            users = [self._getAssigned(slot) for slot in filter(
-                None, map(self.getNode, machine.subnodes))]
-            after = nodeusage.shareOut(
-                [*users, *[tenant_name] * number], tenant_name)[tenant_name]
+            after = self._getShares(
+                machine, [tenant_name] * number)[tenant_name]
             for key, amount in getTenantShare(
                     tenant_name, limits, machine.quota.getResources(),
                     after - before).items():

@@ -168,10 +168,8 @@ class Draft:
                 return False, shortage
             if not self.view.limits.isTenantLimited(provider):
                 return True, None
-            taken = self._getTakenCharges()
-            shortage = self.view.getShortage(provider, {
-                key: amount + self.charges.get(key, 0)
-                for key, amount in taken.items()})
+            shortage = self.view.getShortage(
+                provider, self._sum(self._getTakenCharges()))
             if shortage is None:
                 return True, None
             self._taken = before

@@ -270,8 +270,9 @@ class Subject(NamedTuple):
 def getSubject(provider: BaseProvider,
                label_name: str | None = None) -> Subject:
     """:return: the Subject of a provider, or of one of its labels."""
-    return Subject(provider.canonical_name, getPlace(provider),
-                   getIdentity(provider, label_name) if label_name else None)
+    identity = getIdentity(provider, label_name) if label_name else None
+    return getSubjectOf(identity) if identity else Subject(
+        provider.canonical_name, getPlace(provider))
 
 
 def getSubjectOf(identity: Identity) -> Subject:

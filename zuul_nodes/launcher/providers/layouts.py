@@ -33,9 +33,8 @@ class Layouts:
     :param changed: called when a layout may have changed.
     :param findFormer: as :class:`.scope.Scope` has it.
     :param adopt: called with a new scope before it counts as read.
-    :ivar dict tenant_providers: tenant -> its providers.
     :ivar dict states: tenant -> the state of the layout that has been read.
-    :ivar Scope scope: the same providers, for look-ups.
+    :ivar Scope scope: the providers of all tenants.
     :ivar TreeWatch watch: reports changed layouts in time, as long as it is
         complete.
     :ivar bool put_off: whether work waits for the end of an update: the update
@@ -53,7 +52,8 @@ class Layouts:
         self.changed = changed
         self.findFormer = findFormer
         self.adopt = adopt
-        self.tenant_providers = {}
+        # Tenant -> its providers, as their records say.
+        self._providers = {}
         self.unreadable = {}
         self.states = {}
         self.scope = Scope({})
@@ -154,7 +154,7 @@ class Layouts:
         """
         changes = self._changes
         unread = set()
-        for name in {*self.tenant_providers, *self.tenant_states}:
+        for name in {*self._providers, *self.tenant_states}:
             try:
                 if self._updateTenant(name):
                     self._fresh.add(name)
@@ -176,7 +176,7 @@ class Layouts:
             self.put_off = True
         if names:
             self.scope = Scope(
-                self.tenant_providers, dict(self.unreadable),
+                self._providers, dict(self.unreadable),
                 self.findFormer, frozenset(unread))
             self.adopt(self.scope)
             self._fresh = set()
@@ -193,11 +193,8 @@ class Layouts:
         with tenant_read_lock(
                 self.zk_client, name, blocking=False) as lock:
             state = self.tenant_states.get(name)
-            # Copied, because other threads read these during the update.
             if state is None:
-                self.tenant_providers = {
-                    tenant: providers for tenant, providers
-                    in self.tenant_providers.items() if tenant != name}
+                self._providers.pop(name, None)
                 self.unreadable.pop(name, None)
                 self.states.pop(name, None)
                 return True
@@ -206,8 +203,7 @@ class Layouts:
                 self.session.context(lock, self.log), name, unreadable))
             if not lock.is_still_valid():
                 raise LockException(f'the lock of tenant {name} is lost')
-            self.tenant_providers = {
-                **self.tenant_providers, name: providers}
+            self._providers[name] = providers
             self.unreadable[name] = unreadable
             self.states[name] = state
         return True
@@ -219,9 +215,9 @@ class Layouts:
             before is the same object, so that what the launcher knows of it
             stays valid.
         """
-        # Not those of the scope, which may have other ids of static nodes.
+        # Those of the scope may have other ids of static nodes.
         former = {provider.canonical_name: provider for provider
-                  in self.tenant_providers.get(tenant_name, ())}
+                  in self._providers.get(tenant_name, ())}
         for name in providerrecords.getNames(
                 self.zk_client.client, tenant_name):
             path = providerrecords.getPath(tenant_name, name)

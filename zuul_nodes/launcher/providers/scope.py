@@ -7,7 +7,6 @@ labels.  :mod:`.identity` says what is the same.
 
 import collections
 import functools
-import itertools
 
 from zuul.launcher.server import ProviderNodeError
 from zuul.model import ProviderNode
@@ -116,6 +115,12 @@ class Scope:
         # Name of a provider -> identity without what some records lack ->
         # identity -> the tenants' objects that make it.
         self._makers = {}
+
+    @property
+    def providers(self):
+        """:return: a list of all tenants' objects."""
+        return [provider for providers in self.by_tenant.values()
+                for provider in providers.values()]
 
     def identify(self, node):
         """
@@ -261,7 +266,7 @@ class Scope:
         """:return: canonical name of each image that Zuul builds -> the
             formats that providers need."""
         needed = collections.defaultdict(set)
-        for provider in itertools.chain(*self.by_name.values()):
+        for provider in self.providers:
             for image in provider.images.values():
                 # The images of some drivers have no format.
                 image_format = getattr(image, 'format', None)

@@ -101,7 +101,7 @@ class Pool:
 
     def __init__(self, name: str,
                  limiter: rates.ConnectionRateLimiter | None,
-                 settings: Settings, hooks: 'Hooks') -> None:
+                 settings: Settings, hooks: Hooks) -> None:
         self.name = name
         self.workers = settings.endpoint_workers
         self.timeout = settings.call_timeout

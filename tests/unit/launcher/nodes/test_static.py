@@ -217,7 +217,7 @@ def test_launcher_keeps_static_nodes_of_unreadable_tenant(steps):
     steps.setLayout(setAddress(oneStaticNode(), '127.0.0.2'), 'second')
     steps.runUntil(lambda: len(steps.nodes(State.READY)) == 2)
     # As for a launcher that has not read it before.
-    del steps.tenant_providers['second'], steps.layouts.states['second']
+    del steps.layouts._providers['second'], steps.layouts.states['second']
     with tenant_write_lock(steps.zk_client, 'second'):
         steps.setLayout(setAddress(oneStaticNode(), '127.0.0.3'), 'first')
         steps.runUntil(lambda: len(steps.nodes(State.READY)) == 3)

@@ -349,7 +349,7 @@ def test_cloud_that_is_down_fails_the_requests_of_all_tenants(steps, racks):
     steps.runUntil(lambda: isDone(request))
     assert request.state == request.State.FAILED
     assert len(racks.created) == launches
-    # A label that nobody has tried is tried first.
+    # The launcher first tries a label that has not failed.
     other = steps.addRequest('other', tenant='another')
     steps.runUntil(lambda: isDone(other))
     assert len(racks.created) == launches + 1
