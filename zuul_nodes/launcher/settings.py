@@ -184,6 +184,11 @@ class Settings:
         host names, addresses, networks, and URLs, which include everything
         below their directory.  ``public`` is the whole Internet.  See
         :ref:`trust`.''', shown='public')
+    unneeded_image_delay: float = option(3600.0, '''
+        The time for which the launcher keeps a build of an image, or an
+        upload of it, after the last provider has lost the image: it may have
+        been lost by mistake, or a change that adds it may not have merged
+        yet.''', unit='seconds', least=0)
     require_image_checksums: bool = option(False, '''
         Whether an image that a job returns must have a checksum, ``sha256``
         or ``md5sum`` in the metadata of its artifact.  The launcher verifies
@@ -405,13 +410,6 @@ class Settings:
     image_use_interval: float = internal(5.0, '''
         Interval between checks whether a node that is being launched still
         uses an image.''')
-    unwanted_build_age: float = internal(300.0, '''
-        Minimum age of a build that is deleted because no provider needs it.
-        A change that adds an image may have it built before any layout has
-        it.''')
-    abandoned_upload_age: float = internal(3600.0, '''
-        Time for which an upload is kept after its providers are gone: they
-        may have been removed by mistake, or renamed in two steps.''')
     download_chunk_size: int = internal(100 * BLOCK_SIZE, '''
         Size of the part of an image that one request downloads.''',
         unit='bytes', least=1)

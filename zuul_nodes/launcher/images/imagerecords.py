@@ -1,9 +1,14 @@
 """The records of images: builds, uploads, remarks and operators' requests."""
 
-import operator
-
-from zuul_nodes import gonefiles, imageremarks, undelivered, uploadboots
+from zuul_nodes import (
+    gonefiles,
+    imageremarks,
+    undelivered,
+    unneededimages,
+    uploadboots,
+)
 from zuul_nodes.imageremarks import Remarks
+from zuul_nodes.launcher.images.policy import sortByAge
 from zuul_nodes.launcher.images.steering import Steering
 from zuul_nodes.launcher.zookeeper import Builds, Names, Uploads
 
@@ -19,6 +24,8 @@ class ImageRecords:
     :ivar Names remarked: the ids of uploads with remarks.
     :ivar Names booted: the ids of uploads with records of their nodes.
     :ivar Names gone_files: the ids of artifacts whose files are gone.
+    :ivar Names unneeded: the ids of uploads and artifacts that no provider
+        needs any more.
     :ivar Names undelivered: the canonical names of images with formats that
         builds fail to deliver.
     :ivar Steering steering: what operators have paused or kept.
@@ -33,6 +40,7 @@ class ImageRecords:
         self.remarked = Names(self.client, imageremarks.ROOT)
         self.booted = Names(self.client, uploadboots.ROOT)
         self.gone_files = Names(self.client, gonefiles.ROOT)
+        self.unneeded = Names(self.client, unneededimages.ROOT)
         self.undelivered = Names(self.client, undelivered.ROOT)
         self.steering = Steering(session.zk_client, notify)
 
@@ -48,19 +56,10 @@ class ImageRecords:
     def getUploads(self, name):
         """List the uploads of an image, without those of deleted builds.
 
-        The builds determine the order, because the time of an upload is that
-        of its validation.
-
         It does not wait for the caches, as it may be called by the planner.
 
         :param str name: canonical name of the image.
         :return: a list of uploads, that of the oldest build first.
         """
-        aged = []
-        for upload in self.uploads.getUploadsForImage(name):
-            artifact = self.builds.peek(upload.artifact_uuid)
-            if artifact is None or artifact.state != artifact.State.DELETING:
-                aged.append((
-                    (artifact.timestamp or 0) if artifact else 0, upload))
-        aged.sort(key=operator.itemgetter(0))
-        return [upload for _, upload in aged]
+        return sortByAge(
+            self.uploads.getUploadsForImage(name), self.builds.peek)

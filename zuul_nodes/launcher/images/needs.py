@@ -4,8 +4,7 @@ import collections
 import dataclasses
 import typing
 
-from zuul_nodes.launcher.images.policy import isBad
-from zuul_nodes.launcher.images.schedule import groupByArtifact
+from zuul_nodes.launcher.images.policy import groupByArtifact, isBad
 
 
 class Need(typing.NamedTuple):
@@ -61,7 +60,7 @@ def getGood(builds, uploads):
     :param uploads: the cache of all uploads.
     :return: (canonical name of an image, format) -> list of artifacts.
     """
-    by_artifact = groupByArtifact(uploads)
+    by_artifact = groupByArtifact(uploads.getItems())
     good = collections.defaultdict(list)
     for artifact in builds.getItems():
         # An artifact without a state is still getting its uploads.

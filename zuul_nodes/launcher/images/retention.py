@@ -1,24 +1,24 @@
-"""Retention: decides which uploads and builds are deleted.
+"""Retention: deletes the uploads and builds that are not kept.
 
-The uploads of a build are deleted first.  Then a job deletes the artifact from
-its storage, if a tenant has such a job.  After it has ended, the launcher
-removes the record.
+:class:`.policy.Stock` decides.  The launcher deletes the uploads of a build
+first.  Then a job deletes the artifact from its storage, if a tenant has such
+a job.  After it has ended, the launcher removes the record.
 """
 
-import collections
 import logging
 
 from zuul.model import ImageBuildArtifact
 
+from zuul_nodes import unneededimages
+from zuul_nodes.launcher.images import policy
 from zuul_nodes.launcher.images.events import EventKind
-from zuul_nodes.launcher.images.policy import getKept, isRejected, isUsed
-from zuul_nodes.launcher.images.schedule import groupByArtifact
 from zuul_nodes.launcher.images.transfers import findFormer, getPlace
+from zuul_nodes.launcher.providers import describe
 from zuul_nodes.launcher.zookeeper import makeRecord, sync
 
 
 class Retention:
-    """Decides which uploads and artifacts are deleted.
+    """Deletes the uploads and artifacts that are not kept.
 
     :param ImageRecords records: of all images.
     :param Schedule schedule: of checks.
@@ -42,12 +42,13 @@ class Retention:
         self.endpoints = endpoints
         self.events = jobs.events
         self.pipelines = jobs.pipelines
-        self.tenants = jobs.tenants
         self.deletion = deletion
         self.nodes_cache = nodes_cache
-        # Id of an upload without providers -> since when this launcher has
-        # seen that, of the monotonic clock.
-        self._abandoned = {}
+        # Id of a record -> since when no provider needs it, of the monotonic
+        # clock.
+        self._unneeded = {}
+        # Ids of uploads that no launcher can delete; logged once.
+        self._unreachable = set()
 
     def reconcile(self):
         """Delete uploads that are not kept, and artifacts without uploads."""
@@ -56,14 +57,19 @@ class Retention:
             return
         # An artifact gets its state after its uploads are written.  Reading
         # artifacts first makes sure that all of their uploads are seen.
-        artifacts = [
-            artifact for artifact in self.builds.getItems()
-            if artifact.state in (artifact.State.DELETING,
-                                  artifact.State.READY)]
+        artifacts = {each.uuid: each for each in self.builds.getItems()}
         sync(self.uploads)
-        uploads = groupByArtifact(self.uploads)
-        self._checkUploads(uploads)
-        self._checkArtifacts(artifacts, uploads)
+        stock = policy.Stock(
+            self.layouts.scope, artifacts, list(self.uploads.getItems()),
+            self.records.steering.getKept(), self.records.gone_files.get(),
+            self.pipelines.isComplete)
+        self._noteUnneeded(stock)
+        for upload in stock.uploads:
+            with self.schedule.isolate(upload):
+                self._checkUpload(stock, upload)
+        for artifact in artifacts.values():
+            with self.schedule.isolate(artifact):
+                self._checkArtifact(stock, artifact)
         for key in self.events.getKeys(EventKind.DELETE):
             if self.builds.getItem(key) is None:
                 self.events.forgetEvent(EventKind.DELETE, key)
@@ -82,111 +88,74 @@ class Retention:
             if self.builds.getItem(key) is None:
                 self.records.steering.release(key)
 
+    def _noteUnneeded(self, stock):
+        """Record what no provider needs, and find what is overdue."""
+        client = self.records.client
+        unneeded, doubtful = stock.findUnneeded()
+        recorded = self.records.unneeded.get()
+        for uuid in recorded - unneeded - doubtful:
+            unneededimages.forget(client, uuid)
+        for uuid in unneeded - recorded:
+            unneededimages.write(client, uuid)
+        self._tellUnneeded(stock, unneeded - recorded)
+        now = self.schedule.clock()
+        self._unneeded = {uuid: self._unneeded[uuid] for uuid in unneeded
+                          if uuid in self._unneeded}
+        for uuid in unneeded - self._unneeded.keys():
+            age = unneededimages.getAge(client, uuid)
+            if age is not None:
+                self._unneeded[uuid] = now - age
+        stock.overdue = {
+            uuid for uuid, since in self._unneeded.items()
+            if self.schedule.isOver(
+                since + self.settings.unneeded_image_delay - now)}
+
+    def _tellUnneeded(self, stock, uuids):
+        for record in (*stock.artifacts.values(), *stock.uploads):
+            if record.uuid in uuids:
+                self.log.warning(
+                    'No provider of any tenant needs %s any more; the '
+                    'launcher deletes it in %g s unless one does', record,
+                    self.settings.unneeded_image_delay)
+
     # Uploads
 
-    def _checkUploads(self, uploads):
-        keepers = self._getKeepers()
-        endpoints = self.endpoints.get()
-        self._noteAbandoned()
-        for artifact_uuid, several in uploads.items():
-            artifact = self.builds.getItem(artifact_uuid)
-            for upload in several:
-                # Taken before the decision, which a later change may affect.
-                version = upload.getZKVersion()
-                with self.schedule.isolate(upload):
-                    endpoint = endpoints.get(upload.endpoint_name)
-                    if endpoint is None:
-                        old = self._isLeftBehind(artifact, upload)
-                    else:
-                        old = (not self.endpoints.leaves(endpoint)
-                               and self._isOld(artifact, upload, keepers))
-                    if old and not self._isInUse(upload):
-                        self.deletion.addUpload(upload, version)
+    def _checkUpload(self, stock, upload):
+        # Taken before the decision, which a later change may affect.
+        version = upload.getZKVersion()
+        verdict = stock.judgeUpload(upload)
+        if (verdict.is_deleted and self._canDelete(upload)
+                and (verdict is not policy.NO_BUILD
+                     or self._isOrphan(upload))
+                and not self._isInUse(upload)):
+            self.deletion.addUpload(upload, version)
 
-    def _isLeftBehind(self, artifact, upload):
-        """:return: whether to delete an upload at an endpoint without
-            providers; a former provider must be known for that."""
-        if not self.endpoints.handles(getPlace(upload)[0]):
-            return False
-        deleting = upload.state == upload.State.DELETING or (
-            artifact and artifact.state == artifact.State.DELETING)
-        if not deleting and (artifact is None
-                             or not self._isExpired(artifact, upload)):
-            return False
-        if findFormer(self.layouts.scope, upload):
-            return True
-        self.log.warning(
-            'Keeping %s, because its endpoint is unknown; if the endpoint is '
-            'gone for good, remove the record with "zuul-nodes images forget '
-            '%s --endpoint %s"', upload, upload.artifact_uuid[:8],
-            upload.endpoint_name)
+    def _canDelete(self, upload):
+        """:return: whether this launcher deletes an upload; a present or
+            former provider must be known for that."""
+        endpoint = self.endpoints.get().get(upload.endpoint_name)
+        if endpoint is None:
+            return (self.endpoints.handles(getPlace(upload)[0])
+                    and self._hasFormer(upload))
+        return (not self.endpoints.leaves(endpoint)
+                and self.deletion.findProvider(upload) is not None)
+
+    def _hasFormer(self, upload):
+        problem = 'its endpoint is unknown'
+        try:
+            if findFormer(self.layouts.scope, upload):
+                self._unreachable.discard(upload.uuid)
+                return True
+        except Exception as error:
+            problem = describe(error)
+        if upload.uuid not in self._unreachable:
+            self._unreachable.add(upload.uuid)
+            self.log.warning(
+                'Keeping %s: %s; if the endpoint is gone for good, remove the '
+                'record with "zuul-nodes images forget %s --endpoint %s"',
+                upload, problem, upload.artifact_uuid[:8],
+                upload.endpoint_name)
         return False
-
-    def _noteAbandoned(self):
-        now = self.schedule.clock()
-        abandoned = {}
-        for upload in self.uploads.getItems():
-            with self.schedule.isolate(upload):
-                if self.tenants.isAbandoned(upload):
-                    abandoned[upload.uuid] = self._abandoned.get(
-                        upload.uuid, now)
-                    if upload.uuid not in self._abandoned:
-                        self.log.warning(
-                            'No layout has a provider for %s any more, of the '
-                            'providers %s; deleting it in %s s',
-                            upload, upload.providers,
-                            f'{self.settings.abandoned_upload_age:g}')
-        self._abandoned = abandoned
-
-    def _isExpired(self, artifact, upload):
-        """:return: whether to delete an upload that no provider uses."""
-        if self._isKept(artifact):
-            return False
-        if self._isGone(artifact):
-            return True
-        since = self._abandoned.get(upload.uuid)
-        return since is not None and self.schedule.isOver(
-            since + self.settings.abandoned_upload_age - self.schedule.clock())
-
-    def _getKeepers(self):
-        """
-        :return: canonical name of an image -> set of the ids of uploads to
-            keep, or None to keep all of them.
-        """
-        keepers = collections.defaultdict(set)
-        for provider in self.layouts.scope.providers:
-            for image in provider.images.values():
-                if image.type != 'zuul':
-                    continue
-                name = image.canonical_name
-                try:
-                    kept = getKept(
-                        self.records.getUploads(name), image, provider)
-                except Exception:
-                    self.log.exception(
-                        'Unable to determine which uploads of %s the %s '
-                        'needs, keeping all of them:', name, provider)
-                    keepers[name] = None
-                if keepers[name] is not None:
-                    keepers[name] |= kept
-        return keepers
-
-    def _isOld(self, artifact, upload, keepers):
-        if artifact is None:
-            return self._isOrphan(upload)
-        deleting = upload.State.DELETING in (upload.state, artifact.state)
-        if deleting or not isUsed(self.layouts.scope, upload):
-            # The provider may be missing because of an error in its
-            # configuration, and needs its images when it is back.
-            return (deleting or self._isExpired(artifact, upload)) and (
-                self.deletion.findProvider(upload) is not None)
-        kept = keepers[upload.canonical_name]
-        if (kept is not None and upload.uuid not in kept
-                and not self._isKept(artifact)):
-            return True
-        # A rejected upload is deleted from its cloud at once.  Its record
-        # stays, so that the image is not uploaded again.
-        return isRejected(upload) and upload.state != upload.State.FAILED
 
     def _isInUse(self, upload):
         """:return: whether a node is being launched from an upload."""
@@ -210,74 +179,15 @@ class Retention:
 
     # Artifacts
 
-    def _checkArtifacts(self, artifacts, uploads):
-        ready = [artifact for artifact in artifacts
-                 if artifact.state == artifact.State.READY]
-        newest = _getNewest(ready)
-        gone = self.records.gone_files.get()
-        newest_gone = _getNewest(
-            artifact for artifact in ready if artifact.uuid in gone)
-        needed = self.layouts.scope.getImageFormats()
-        for artifact in artifacts:
-            version = artifact.getZKVersion()
-            with self.schedule.isolate(artifact):
-                outdated = _isOutdated(artifact, newest)
-                # The last one delays the next build.
-                lost = (artifact.state == artifact.State.READY
-                        and artifact.uuid in gone
-                        and _isOutdated(artifact, newest_gone))
-                left = [upload for upload in uploads[artifact.uuid]
-                        if not (lost and upload.state == upload.State.FAILED)]
-                if self._mayBeDeleted(
-                        artifact, left,
-                        outdated or self._isUnwanted(artifact, needed)) \
-                        and not self.deletion.artifacts.isUnderWay(artifact):
-                    self.deletion.addArtifact(artifact, version)
-
-    def _isUnwanted(self, artifact, needed):
-        # A needed build may get uploads again.
-        formats = needed[artifact.canonical_name]
-        return artifact.format not in formats and (
-            bool(formats) or self._isSettled(artifact))
-
-    def _mayBeDeleted(self, artifact, uploads, outdated):
-        if artifact.state == artifact.State.DELETING:
-            return not uploads
-        if self._isKept(artifact):
-            return False
-        if self._isGone(artifact):
-            return True
-        # The newest one is kept as evidence, even if it was rejected.
-        return outdated and all(map(isRejected, uploads))
-
-    def _isKept(self, artifact):
-        """:return: whether an operator has requested to keep an artifact."""
-        return self.records.steering.isKept(artifact.uuid)
-
-    def _isGone(self, artifact):
-        return self.pipelines.isGone(
-            artifact.canonical_name, artifact.project_canonical_name) \
-            and self._isSettled(artifact)
-
-    def _isSettled(self, artifact):
-        """:return: whether the change that needs a build had time to merge.
-        """
-        return self.schedule.isOlder(
-            artifact, self.settings.unwanted_build_age)
-
-
-def _getNewest(artifacts):
-    """:return: (name, format) of an image -> time of its newest build."""
-    newest = collections.defaultdict(int)
-    for artifact in artifacts:
-        key = artifact.canonical_name, artifact.format
-        newest[key] = max(newest[key], artifact.timestamp or 0)
-    return newest
-
-
-def _isOutdated(artifact, newest):
-    key = artifact.canonical_name, artifact.format
-    return (artifact.timestamp or 0) < newest[key]
+    def _checkArtifact(self, stock, artifact):
+        # Without a state, it still gets its uploads.
+        if artifact.state not in (artifact.State.DELETING,
+                                  artifact.State.READY):
+            return
+        version = artifact.getZKVersion()
+        if (stock.judgeArtifact(artifact).is_deleted
+                and not self.deletion.artifacts.isUnderWay(artifact)):
+            self.deletion.addArtifact(artifact, version)
 
 
 def _getImageId(node):

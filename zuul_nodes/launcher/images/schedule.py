@@ -4,7 +4,6 @@ A change of any record or layout makes the launcher check all images.  Work
 that is due later schedules another check.
 """
 
-import collections
 import contextlib
 import functools
 import logging
@@ -103,11 +102,3 @@ def _seeFirst(recorded):
     """:return: time of the first call with a value, of the monotonic clock.
     """
     return time.monotonic()
-
-
-def groupByArtifact(registry):
-    """:return: the id of each artifact -> a list of its uploads."""
-    uploads = collections.defaultdict(list)
-    for upload in registry.getItems():
-        uploads[upload.artifact_uuid].append(upload)
-    return uploads

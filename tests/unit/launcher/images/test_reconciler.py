@@ -9,8 +9,8 @@ from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images.deletion import DELETES
 from zuul_nodes.launcher.images.nodeimages import NoImageError
+from zuul_nodes.launcher.images.policy import getKept
 from zuul_nodes.launcher.images.reconciler import ImageReconciler
-from zuul_nodes.launcher.images.retention import getKept
 
 SHARED = '- section: {name: rack, connection: rack, flavors: [small]}\n'
 
@@ -214,7 +214,8 @@ def test_an_endpoint_that_others_handle(launcher):
     assert pending.state == 'pending'
 
 
-def test_an_image_that_the_provider_has_no_more(launcher):
+@pytest.mark.settings(unneeded_image_delay=0.1)
+def test_an_image_that_the_provider_has_no_more(launcher, pipelines):
     upload = launcher.addReady('image', 'fedora')
     launcher.setLayout((LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
         '      - fedora\n', '').replace('[debian, fedora, ', '[debian, '))
@@ -242,7 +243,7 @@ def share(launcher, **configurations):
     launcher.images.reconcile()
 
 
-def test_providers_that_come_and_go(launcher):
+def test_providers_that_come_and_go(launcher, pipelines):
     """An upload is for those that have the image configured alike, and
     stays with those that it was made for."""
     share(launcher, rack='small')
@@ -260,6 +261,7 @@ def test_providers_that_come_and_go(launcher):
     share(launcher, rack='large', same=None, different=None)
     assert externalId(launcher, 'debian', name='rack') == 'image'
     assert upload in launcher.getUploads()
+    launcher.change(unneeded_image_delay=0)
     share(launcher, rack=None, same=None, different=None)
     waitFor(lambda: isGone(launcher, upload))
 

@@ -341,7 +341,7 @@ def test_upload_goes_with_the_last_provider_of_it(
     tenants, left = CHANGES[change]
     write(tenants)
     assert retire() == ['image']
-    launcher.change(abandoned_upload_age=0)
+    launcher.change(unneeded_image_delay=0)
     assert retire() == left
 
 
@@ -357,12 +357,12 @@ def test_upload_goes_with_a_provider_that_has_moved(
     assert not policy.isInService(upload, provider.images['debian'], provider)
     assert not launcher.jobs.tenants.canBoot('a', upload)
     assert retire() == ['image']
-    launcher.change(abandoned_upload_age=0)
+    launcher.change(unneeded_image_delay=0)
     launcher.images.retention.reconcile()
     waitFor(lambda: not launcher.getUploads())
 
 
-@pytest.mark.settings(abandoned_upload_age=0)
+@pytest.mark.settings(unneeded_image_delay=0)
 def test_renamed_provider_takes_uploads_over(
         launcher, write, retire, monkeypatch):
     write('a rack b')
@@ -376,7 +376,7 @@ def test_renamed_provider_takes_uploads_over(
     assert retire() == ['1', '2']
 
 
-@pytest.mark.settings(abandoned_upload_age=0)
+@pytest.mark.settings(unneeded_image_delay=0)
 @pytest.mark.parametrize('attributes', [
     {'layout_uuid': 'former'}, {'broken': ['example.com/nodes']}], ids=str)
 def test_upload_stays_while_its_provider_may_be_there(
@@ -401,12 +401,11 @@ def test_upload_that_an_operator_deletes_goes_at_once(
     assert retire() == []
 
 
-@pytest.mark.settings(abandoned_upload_age=0)
+@pytest.mark.settings(unneeded_image_delay=0)
 def test_artifact_goes_with_the_last_provider(
         launcher, write, retire, monkeypatch, jump):
     write('a rack bd, b - -')
     addUpload(launcher, 'a', 'rack', validated=True)
-    jump(Settings.unwanted_build_age + 1)
     write('a - bd')
     retire()
     waitFor(lambda: not launcher.getUploads())
