@@ -77,5 +77,5 @@ class ArtifactDeletion:
         self.events.addEvent(
             transaction, EventKind.DELETE, artifact.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,
-            artifact.project_branch)
+            self.tenants.getBranch(tenant_name, artifact))
         transaction.commit()

@@ -16,7 +16,7 @@ from zuul_nodes import imagecontrols, undelivered
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
-from zuul_nodes.launcher.images.policy import choose, findSource
+from zuul_nodes.launcher.images.policy import choose, findSource, isRejected
 from zuul_nodes.launcher.zookeeper import sync
 
 
@@ -74,7 +74,9 @@ class ImageBuilds:
         :param set names: of images with events on record that this launcher
             does not find missing.
         """
-        if not names or self.layouts.scope.unread:
+        scope = self.layouts.scope
+        # A provider that this launcher cannot read may need the image.
+        if not names or scope.unread or scope.unreadable:
             return
         # Another launcher may have seen them missing since.
         sync(self.builds, self.uploads)
@@ -99,11 +101,14 @@ class ImageBuilds:
         """
         :param dict good: as of :func:`getGood`.
         :return: a set of (canonical name, format) that an endpoint needs and
-            cannot get, because the files of the builds are gone.
+            cannot get, because the files of the builds are gone or it has
+            rejected them.
         """
         gone = self.records.gone_files.get()
-        touched = {key for key, artifacts in good.items()
-                   if any(each.uuid in gone for each in artifacts)}
+        rejected = {upload.artifact_uuid for upload in self.uploads.getItems()
+                    if isRejected(upload)}
+        touched = {key for key, artifacts in good.items() if any(
+            each.uuid in gone | rejected for each in artifacts)}
         return {need[:2] for need, wanted in self._getNeeds(touched)
                 if not findSource(
                     good[need[:2]],

@@ -16,7 +16,11 @@ from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
-from zuul_nodes.launcher.images.policy import findNewest, findSource
+from zuul_nodes.launcher.images.policy import (
+    findNewest,
+    findSource,
+    withoutRejected,
+)
 from zuul_nodes.launcher.zookeeper import inState, sync
 
 
@@ -61,9 +65,9 @@ class Distribution:
             artifacts = [each for each in good[need[:2]]
                          if each.state == each.State.READY]
             # If no build is available, a cloud may copy the newest one.
-            artifact = findSource(
-                artifacts, findUploads(self.registry, need, wanted),
-                gone) or findNewest(artifacts)
+            uploads = findUploads(self.registry, need, wanted)
+            artifact = findSource(artifacts, uploads, gone) or findNewest(
+                withoutRejected(artifacts, uploads))
             if artifact and not self._has(artifact, need, wanted):
                 missing[artifact][need] = wanted
         for artifact, several in missing.items():

@@ -3,7 +3,7 @@
 import collections
 import logging
 
-from zuul_nodes.launcher.images.policy import isRejected
+from zuul_nodes.launcher.images.policy import isRejected, isSuperseded
 from zuul_nodes.launcher.images.transfers import findProvider
 
 
@@ -39,7 +39,7 @@ class PendingUploads:
                 if not self.uploads.isFree(upload):
                     continue
                 if _isForgotten(upload) or (
-                        _isToBeTried(upload)
+                        self._isToBeTried(upload)
                         and upload.artifact_uuid not in gone
                         and not self._isPaused(upload)):
                     self.uploads.recover(upload)
@@ -56,7 +56,8 @@ class PendingUploads:
         artifact = self._getArtifact(upload)
         if artifact is None or artifact.state != artifact.State.READY:
             return False
-        if upload.state == upload.State.DELETING:
+        if upload.state == upload.State.DELETING or (
+                self.records.isBad(artifact)):
             return False
         if findProvider(self.layouts.scope, upload) is None:
             self.log.warning(
@@ -64,6 +65,13 @@ class PendingUploads:
                 'have the image', upload, upload.providers)
             return False
         return True
+
+    def _isToBeTried(self, upload):
+        """:return: whether a failed upload is repeated."""
+        return (upload.state == upload.State.FAILED
+                and not isRejected(upload)
+                and not isSuperseded(upload, self.records.getUploads(
+                    upload.canonical_name)))
 
     def _isPaused(self, upload):
         return self.records.steering.isPaused(upload.canonical_name)
@@ -86,7 +94,3 @@ class PendingUploads:
 
 def _isForgotten(upload):
     return upload.state == upload.State.UPLOADING and not upload.is_locked
-
-
-def _isToBeTried(upload):
-    return upload.state == upload.State.FAILED and not isRejected(upload)

@@ -429,6 +429,17 @@ class Tenants:
             running[name] = layout.pipelines[EventKind.DELETE]
         return _begin(name, running)
 
+    def getBranch(self, tenant_name, artifact):
+        """:return: the branch of a tenant's definition of the image; that of
+            the build if the tenant has no definition.
+
+        Zuul runs the jobs of the branch.  A tenant may have another one than
+        that of the build.
+        """
+        layout = self.pipelines.get(tenant_name)
+        image = layout and layout.images.get(artifact.canonical_name)
+        return image['branch'] if image else artifact.project_branch
+
     def canBoot(self, tenant_name, upload):
         """:return: whether the tenant has a label that boots an upload."""
         return any(

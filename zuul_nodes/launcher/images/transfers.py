@@ -137,7 +137,7 @@ class ArtifactJob:
 
     def run(self):
         try:
-            self.uploads.check()
+            self._checkGoing()
             self._acquire()
             self._check()
             self._distribute()
@@ -159,6 +159,9 @@ class ArtifactJob:
                     error=self.errors.get(upload.uuid, self.error))
             self.uploads.backOff({upload.uuid for upload in self.pending}
                                - self.acquired)
+
+    def _checkGoing(self):
+        self.uploads.check(self.artifact)
 
     def _acquire(self):
         with self.session.context(None, self.log) as context, \
@@ -342,7 +345,7 @@ class ArtifactJob:
 
     def _unpack(self, path, disk_space):
         """Decompress and verify a file."""
-        check, checksums = self.uploads.check, self.checksums
+        check, checksums = self._checkGoing, self.checksums
         # A record that Zuul's own launcher accepts may have no format.
         image_format = self.artifact.format or ''
         if image_format.lower().endswith(imagefiles.COMPRESSED):
@@ -363,7 +366,7 @@ class ArtifactJob:
         try:
             is_certain = artifacts.download(
                 web.Source(url, self.settings.image_sources), path,
-                self.uploads.check, disk_space, artifacts.Pace(self.settings),
+                self._checkGoing, disk_space, artifacts.Pace(self.settings),
                 self._writeProgress, any(self.checksums.values()))
             return path, is_certain
         except Stopped:
@@ -377,7 +380,7 @@ class ArtifactJob:
         asked = set()
         for provider in self.layouts.scope.by_tenant.get(
                 self.artifact.build_tenant_name, {}).values():
-            self.uploads.check()
+            self._checkGoing()
             try:
                 endpoint_name = provider.getEndpoint().canonical_name
                 if endpoint_name in asked:
@@ -432,7 +435,7 @@ class ArtifactJob:
             self.uploads.log, iba=self.artifact.uuid, upload=upload.uuid)
         external_id, begun, failure = None, False, None
         try:
-            self.uploads.check()
+            self._checkGoing()
             log.info('Starting %s', upload)
             begun = True
             self._audit(audit.Event.UPLOADED, upload,

@@ -118,8 +118,13 @@ class Uploads:
         return (self.artifact_places, self.upload_threads,
                 self.import_threads)
 
-    def check(self):
-        if self.stopping.is_set():
+    def check(self, artifact):
+        """Check whether to go on with uploads of an artifact.
+
+        :raises Stopped: the launcher stops, or the artifact is being deleted.
+        """
+        if self.stopping.is_set() or not self.records.isDistributed(
+                artifact.uuid):
             raise Stopped
 
     def isFree(self, upload):
@@ -240,6 +245,8 @@ class Uploads:
     def _record(self, context, upload, external_id, begun, error, is_left):
         if external_id:
             self._recordReady(context, upload, external_id)
+        elif not self.records.isDistributed(upload.artifact_uuid):
+            self._setState(context, upload, upload.State.DELETING)
         elif self.stopping.is_set() and not begun:
             self._setState(context, upload, upload.State.PENDING)
         elif is_left:

@@ -42,7 +42,8 @@ class Validation:
         for upload in uploads:
             artifact = self.records.builds.getItem(upload.artifact_uuid)
             if (artifact and artifact.state == artifact.State.READY
-                    and isWaiting(upload)):
+                    and isWaiting(upload)
+                    and not self.records.isBad(artifact)):
                 waiting[upload.uuid] = upload, artifact
         for upload, artifact in waiting.values():
             with self.schedule.isolate(upload):
@@ -98,6 +99,9 @@ class Validation:
         if artifact is None:
             self.log.warning('Unable to find the artifact of %s', upload)
             return
+        if (artifact.state == artifact.State.DELETING
+                or self.records.isBad(artifact)):
+            return
         sent = self.events.get(EventKind.VALIDATE, upload.uuid)
         tenant_name = choose(
             self.tenants.getValidators(artifact, upload), sent)
@@ -121,4 +125,4 @@ class Validation:
         self.events.addEvent(
             transaction, EventKind.VALIDATE, upload.uuid, sent, tenant_name,
             artifact.name, artifact.project_canonical_name,
-            artifact.project_branch)
+            self.tenants.getBranch(tenant_name, artifact))

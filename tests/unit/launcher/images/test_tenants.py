@@ -2,8 +2,6 @@
 whose providers want it.
 """
 
-import functools
-
 import pytest
 
 from tests.fixtures.images import LAYOUT, PROVIDER
@@ -14,13 +12,14 @@ from tests.fixtures.imagetenants import (
     addUpload,
     getAsked,
     passOn,
-    writeTenants,
 )
+from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import undelivered
 from zuul_nodes.imagelayouts import ImageLayout
 from zuul_nodes.launcher.images import KEY, policy
 from zuul_nodes.launcher.images.events import EventKind, Sent
+from zuul_nodes.launcher.providers import Scope
 from zuul_nodes.launcher.settings import Settings
 
 
@@ -28,12 +27,6 @@ from zuul_nodes.launcher.settings import Settings
 def launcher(image_launcher):
     image_launcher.setLayout(None)
     return image_launcher
-
-
-@pytest.fixture
-def write(launcher):
-    """:return: a function that writes tenants."""
-    return functools.partial(writeTenants, launcher)
 
 
 # Who builds
@@ -312,19 +305,6 @@ def test_schedulers_of_the_last_release_run_nothing():
 
 # Providers that are renamed, moved or removed
 
-@pytest.fixture
-def retire(launcher):
-    """:return: a function that has a launcher retire what there is, and
-        gives the ids of the images that are left in clouds."""
-    def retire():
-        launcher.images.retention.reconcile()
-        waitFor(
-            lambda: not launcher.images.retention.deletion.uuids_in_queue)
-        return [image for cloud in launcher.clouds.values()
-                for image in cloud.images]
-    return retire
-
-
 CHANGES = {
     # Nobody has a provider any more where the upload is.
     'removed': ('a - b, b other b', []),
@@ -411,3 +391,44 @@ def test_artifact_goes_with_the_last_provider(
     waitFor(lambda: not launcher.getUploads())
     retire()
     waitFor(lambda: getAsked(launcher, 'image-delete') == ['a'])
+
+
+# The right branch
+
+@pytest.mark.parametrize('known', [True, False])
+def test_event_is_for_the_branch_that_the_tenant_has(launcher, write, known):
+    write('a - b, b rack vd')
+    image = {'name': 'debian', 'project': 'example.com/nodes',
+             'branch': 'stable', 'runs': {
+                 'image-build': [], 'image-validate': ['image-validate'],
+                 'image-delete': ['image-delete']}}
+    launcher.pipelines.publish(tenant='b', pipelines=PIPELINES,
+                               images={DEBIAN: image} if known else {})
+    upload = addUpload(launcher, 'b', 'rack')
+    artifact = launcher.builds.getItem(upload.artifact_uuid)
+    assert launcher.jobs.tenants.getBranch('b', artifact) == (
+        'stable' if known else 'main')
+    launcher.images.validation.reconcile(launcher.getUploads())
+    assert [event.branch for event in launcher.pipelines.all_events['b']] == (
+        ['stable'] if known else [])
+
+
+# Providers that a launcher cannot read
+
+@pytest.mark.settings(image_settle_time=0)
+def test_launcher_that_cannot_read_a_provider_keeps_the_back_off_of_others(
+        launcher, wantVhd):
+    wantVhd('a rack b, b other -')
+    launcher.addUpload(addArtifact(launcher), 'rack', 'a',
+                       **READY | {'validated': True})
+    launcher.images.builds.reconcile()
+    assert getAsked(launcher, 'image-build') == ['a']
+    passOn(launcher, 'a')
+    known = launcher.scope
+    launcher.scope = Scope(
+        {'a': launcher.tenant_providers['a'], 'b': []}, {'b': {'x': None}})
+    launcher.images.builds.reconcile()
+    launcher.scope = known
+    launcher.images.builds.reconcile()
+    assert getAsked(launcher, 'image-build') == []
+    assert launcher.jobs.events.get(EventKind.BUILD, DEBIAN).attempt == 1
