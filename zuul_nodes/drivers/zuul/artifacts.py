@@ -75,6 +75,34 @@ def findImages(build, layout, isSnapshot=lambda url: False):
     return list(images.values()), problems
 
 
+def chooseImages(found):
+    """Choose one image where several jobs have built the same in one format.
+
+    :param list found: the :class:`BuiltImage` of the builds of a buildset.
+    :return: a list of those that count, and a list of pairs: a build, and the
+        message about an image of it that does not.
+    """
+    chosen, problems = {}, []
+    # A repeated report must choose the same.
+    for each in sorted(found, key=_getRank):
+        first = chosen.setdefault((each.image.canonical_name, each.format),
+                                  each)
+        if first is not each:
+            problems.append((each.build, (
+                f'The image "{each.image.name}" of the job '
+                f'{each.build.job.name} in the format {each.format} is '
+                f'ignored: the job {first.build.job.name} of this buildset '
+                'has built it, too. Let one job of a buildset return it; '
+                'nobody deletes the file of the other')))
+    return list(chosen.values()), problems
+
+
+def _getRank(built):
+    job = built.build.job
+    return (job.image_build_name != built.image.name, job.name,
+            built.build.uuid)
+
+
 def _getDict(value):
     return value if isinstance(value, dict) else {}
 

@@ -10,7 +10,7 @@ from zuul.zk.exceptions import LockException
 
 from zuul_nodes import audit, snapshotrecords, undelivered, uploadboots
 from zuul_nodes.drivers.zuul import records
-from zuul_nodes.drivers.zuul.artifacts import findImages
+from zuul_nodes.drivers.zuul.artifacts import chooseImages, findImages
 from zuul_nodes.drivers.zuul.formats import getLayout
 from zuul_nodes.drivers.zuul.variables import readRecord
 
@@ -32,24 +32,26 @@ class ZuulReporter(zuulreporter.ZuulReporter):
     def reportImageBuilt(self, item):
         sched = self.driver.sched
         layout = getLayout(sched, item)
-        images, problems = [], []
+        found, problems = [], []
         for build in _getBuilds(item):
             if build.result != SUCCESS:
                 log.info('Ignoring the images of %s, whose result is %s',
                          build, build.result)
                 continue
-            found, wrong = findImages(
+            built, wrong = findImages(
                 build, layout,
                 functools.partial(self._isSnapshot, item, build))
-            for problem in wrong:
-                audit.tell(
-                    audit.Event.REFUSED, tenant=item.manager.tenant.name,
-                    job=build.job.name, buildset=item.current_build_set.uuid,
-                    build=build.uuid, reason=problem)
-            images += found
-            problems += wrong
+            found += built
+            problems += [(build, problem) for problem in wrong]
+        images, repeated = chooseImages(found)
+        problems += repeated
+        for build, problem in problems:
+            audit.tell(
+                audit.Event.REFUSED, tenant=item.manager.tenant.name,
+                job=build.job.name, buildset=item.current_build_set.uuid,
+                build=build.uuid, reason=problem)
         missing = self._getMissing(item, images)
-        _warn(item, [*problems, *(
+        _warn(item, [*(problem for _, problem in problems), *(
             f'The image "{image.name}" is also needed in the format '
             f'{", ".join(formats)}, but no artifact of these builds has it. '
             'Jobs find the formats in "zuul.image.formats"'

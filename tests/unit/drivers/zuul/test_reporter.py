@@ -10,10 +10,13 @@ from tests.unit.drivers.zuul.site import (
     FEDORA,
     IMAGES,
     IMAGES_FILE,
+    JOBS,
+    JOBS_FILE,
     PIPELINES,
     PIPELINES_FILE,
     PROVIDERS_FILE,
     RACK,
+    URL,
     getBuild,
     makeArtifact,
 )
@@ -73,12 +76,47 @@ def test_several_images(site):
     assert sorted((artifact.canonical_name, artifact.format, artifact.state)
                   for artifact in artifacts) == [
         (DEBIAN, 'qcow2', 'ready'), (DEBIAN, 'raw', 'ready'),
-        (FEDORA, 'raw', 'ready'), (FEDORA, 'raw', 'ready')]
+        (FEDORA, 'raw', 'ready')]
     # The others are wanted by nobody.
     upload, = site.uploads
     assert upload.artifact_uuid in [
         artifact.uuid for artifact in artifacts
         if (artifact.name, artifact.format) == ('debian', 'raw')]
+
+
+def test_job_of_the_image_itself_counts_before_others_that_build_it(site):
+    # By the names of the jobs, build-debian would be the first.
+    item = site.makeItem(makeArtifact(image_name='fedora'))
+    site.setArtifacts(getBuild(item, 'build-fedora'),
+                      makeArtifact(url=f'{URL}-fedora'))
+    site.report(item)
+    artifact, = site.artifacts
+    assert artifact.url == f'{URL}-fedora'
+    message, = item.current_build_set.warning_messages
+    assert message.startswith(
+        'The image "fedora" of the job build-debian in the format raw is '
+        'ignored: the job build-fedora of this buildset ')
+    site.report(item)
+    assert len(site.artifacts) == 1
+
+
+def test_first_by_name_of_several_jobs_of_an_image_counts(makeSite):
+    site = makeSite({JOBS_FILE: JOBS + '''
+- job: {name: a-debian, parent: base, image-build-name: debian}
+- project:
+    build:
+      jobs: [a-debian]
+'''})
+    item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'))
+    site.setArtifacts(getBuild(item, 'a-debian'),
+                      makeArtifact(url=f'{URL}-a'))
+    site.report(item)
+    # Another format is another image.
+    assert sorted((artifact.format, artifact.url)
+                  for artifact in site.artifacts) == [
+        ('qcow2', URL), ('raw', f'{URL}-a')]
+    assert len(site.uploads) == len(
+        item.current_build_set.warning_messages) == 1
 
 
 @pytest.mark.parametrize('value, validated', [
