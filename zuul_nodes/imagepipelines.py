@@ -70,17 +70,6 @@ class ImagePipelines:
                 if (state := states.get(name))
                 and layout.layout_uuid == state.uuid}
 
-    def isGone(self, canonical_name, project_name):
-        """
-        :param canonical_name: of an image.
-        :param project_name: the canonical name of its project.
-        :return: whether no tenant has the image, and no error in the
-            project's configuration explains this.
-        """
-        return self.isComplete({project_name}) and not any(
-            canonical_name in layout.images
-            for layout in self.getCurrent().values())
-
     def isComplete(self, project_names):
         """
         :param set project_names: canonical names.

@@ -1,8 +1,8 @@
 """Records of builds and uploads of images that no provider needs any more.
 
-A mistake in the configuration may be why nobody needs them.  The launcher that
-sees it first writes a record, by the id of the artifact or the upload.  All
-launchers wait, counted from the creation of the record, before they delete
+A mistake in the configuration may be the cause.  The launcher that sees it
+first writes a record, by the id of the artifact or the upload.  All launchers
+wait, counted from the creation of the record, before they delete
 what is in a cloud or in storage.  They remove the record when a provider needs
 it again.
 """

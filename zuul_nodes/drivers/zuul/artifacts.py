@@ -93,7 +93,7 @@ def chooseImages(found):
                 f'{each.build.job.name} in the format {each.format} is '
                 f'ignored: the job {first.build.job.name} of this buildset '
                 'has built it, too. Let one job of a buildset return it; '
-                'nobody deletes the file of the other')))
+                'no job deletes the other file')))
     return list(chosen.values()), problems
 
 

@@ -105,10 +105,11 @@ class ImageBuilds:
             rejected them.
         """
         gone = self.records.gone_files.get()
-        rejected = {upload.artifact_uuid for upload in self.uploads.getItems()
-                    if isRejected(upload)}
-        touched = {key for key, artifacts in good.items() if any(
-            each.uuid in gone | rejected for each in artifacts)}
+        doubtful = gone | {
+            upload.artifact_uuid for upload in self.uploads.getItems()
+            if isRejected(upload)}
+        touched = {key for key, artifacts in good.items()
+                   if any(each.uuid in doubtful for each in artifacts)}
         return {need[:2] for need, wanted in self._getNeeds(touched)
                 if not findSource(
                     good[need[:2]],

@@ -210,7 +210,8 @@ class Stock:
         self.kept = kept
         self.gone = gone
         self.isComplete = isComplete
-        #: Ids of uploads and artifacts that nobody has needed for long enough.
+        # Ids of the uploads and artifacts that no provider has needed for
+        # unneeded_image_delay; the caller knows the time.
         self.overdue = set()
         self.by_artifact = groupByArtifact(uploads)
         self._needed = scope.getImageFormats()

@@ -94,11 +94,11 @@ class World:
                for each in self.artifacts.values()}}
 
     def wait(self):
-        """The time is over for what nobody needs now."""
+        """Let the delay of all unneeded uploads and builds end."""
         self.overdue, _ = self.getStock().findUnneeded()
 
     def carryOut(self):
-        """Delete what is to be deleted, until nothing is left to do."""
+        """Carry out the verdicts until none of them deletes anything."""
         rounds = itertools.count()
         while gone := {name for name, verdict in self.judge().items()
                        if verdict.is_deleted}:
@@ -347,7 +347,7 @@ def test_no_history_deletes_what_is_needed(history):
         for upload in world.uploads:
             # What can serve has its build, and so its file.
             assert upload.artifact_uuid in world.artifacts
-    # In the end, nothing is forgotten that nobody needs.
+    # Without providers, the launcher deletes all of them in the end.
     world.providers.clear()
     world.kept.clear()
     world.is_complete = True
