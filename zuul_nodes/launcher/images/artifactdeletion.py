@@ -5,7 +5,7 @@ import logging
 from zuul_nodes import audit
 from zuul_nodes.launcher.images.deletion import remove
 from zuul_nodes.launcher.images.events import EventKind
-from zuul_nodes.launcher.images.policy import choose
+from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import inState, sync
 
 

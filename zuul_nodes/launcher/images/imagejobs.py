@@ -5,7 +5,7 @@ import dataclasses
 from zuul_nodes.imagepipelines import ImagePipelines
 from zuul_nodes.launcher.images.events import ImageEvents
 from zuul_nodes.launcher.images.eventtracker import EventTracker
-from zuul_nodes.launcher.images.policy import Tenants
+from zuul_nodes.launcher.images.tenants import Tenants
 
 
 @dataclasses.dataclass

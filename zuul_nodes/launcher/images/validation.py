@@ -4,7 +4,8 @@ import logging
 import urllib.parse
 
 from zuul_nodes.launcher.images.events import EventKind
-from zuul_nodes.launcher.images.policy import choose, isWaiting
+from zuul_nodes.launcher.images.policy import isWaiting
+from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import sync
 
 # Remark about an upload that stays out of service.

@@ -19,6 +19,7 @@ from zuul_nodes import undelivered
 from zuul_nodes.imagelayouts import ImageLayout
 from zuul_nodes.launcher.images import KEY, policy
 from zuul_nodes.launcher.images.events import EventKind, Sent
+from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.providers import Scope
 from zuul_nodes.launcher.settings import Settings
 
@@ -291,11 +292,11 @@ def test_record_of_an_artifact_without_delete_job_is_removed(launcher, write):
     (None, 'b'), ('b', 'a'), ('a', 'c'), ('c', 'b'), ('gone', 'b')])
 def test_turn_of_tenants(last, chosen):
     sent = last and Sent(last, 1, 0, 0)
-    assert policy.choose(dict.fromkeys('bac'), sent) == chosen
+    assert choose(dict.fromkeys('bac'), sent) == chosen
 
 
 def test_no_tenant_is_chosen_of_none():
-    assert policy.choose({}, None) is None
+    assert choose({}, None) is None
 
 
 def test_schedulers_of_the_last_release_run_nothing():
