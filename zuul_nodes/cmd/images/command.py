@@ -2,7 +2,7 @@
 
 import datetime
 
-from zuul_nodes import orders, zuulconf
+from zuul_nodes import leftfiles, orders, zuulconf
 from zuul_nodes.cmd.common import output
 
 DESCRIPTION = '''\
@@ -27,8 +27,9 @@ CHANGES = {
     'release': ('undo "keep": let newer builds replace the build', 'build'),
     'delete': ('delete a build: its uploads, its artifact and its record',
                'build'),
-    'forget': ('remove the records of uploads at an endpoint whose '
-               'connection was removed; images in the cloud are not deleted',
+    'forget': ('remove the record of a file that "leaks" lists; or, with '
+               '--endpoint, those of uploads at an endpoint whose connection '
+               'was removed. Neither deletes the file or the images',
                'build'),
     'build': ('request a build of an image, also if none is missing',
               'image'),
@@ -37,6 +38,12 @@ CHANGES = {
     'resume': ('undo "pause"', 'image'),
 }
 BUILD = 'the id of a build, as "zuul-nodes images" shows it'
+LEAKS = '''\
+List the files of deleted builds that no job has deleted from their storage.
+Delete them by hand if nothing needs them, then remove them from the list with
+"zuul-nodes images forget".'''
+LEFT_COLUMNS = ('Image', 'Build', 'Format', 'Deleted', 'URL', 'Reason')
+LEFT_WIDTHS = {'Image': 30, 'URL': 60, 'Reason': 40}
 WITH_FORCE = ('reject', 'delete')
 WITH_ENDPOINT = ('validate', 'reject', 'forget')
 WITH_REASON = ('build', 'pause', 'keep')
@@ -53,6 +60,10 @@ def addArguments(parser):
     shower = actions.add_parser('show', help='show all about a build')
     output.addCommonArguments(shower, is_list=True)
     shower.add_argument('build', help=BUILD)
+    leaks = actions.add_parser(
+        'leaks', help='list files of deleted builds that are still in their '
+        'storage', description=LEAKS)
+    output.addCommonArguments(leaks, is_list=True)
     for name, (help_text, what) in CHANGES.items():
         change = actions.add_parser(name, help=help_text, description=(
             help_text[0].upper() + help_text[1:] + '.'))
@@ -65,8 +76,7 @@ def addArguments(parser):
             'record (default: %(default)s)')
         if name in WITH_ENDPOINT:
             change.add_argument(
-                '--endpoint', required=name == 'forget',
-                help='only the upload at this endpoint')
+                '--endpoint', help='only the upload at this endpoint')
         if name in WITH_REASON:
             change.add_argument(
                 '--reason', default='', help='the reason, shown to others')
@@ -80,6 +90,8 @@ def run(args):
     config = zuulconf.read(args.config)
     if args.action in CHANGES:
         return _change(config, args)
+    if args.action == 'leaks':
+        return _listLeaks(config, args)
     from zuul_nodes.cmd.common.readonly import connected
     from zuul_nodes.cmd.images.records import (
         findBuild,
@@ -97,6 +109,19 @@ def run(args):
         print(formatBuild(build))
     else:
         print(output.formatTable(COLUMNS, list(getRows(images)), WIDTHS))
+    return 0
+
+
+def _listLeaks(config, args):
+    from zuul_nodes.cmd.common.readonly import connected
+    from zuul_nodes.cmd.images.records import getName
+    with connected(config) as zookeeper:
+        files = leftfiles.readAll(zookeeper.client)
+    print(output.formatJSON(files) if args.format == 'json'
+          else output.formatTable(LEFT_COLUMNS, [
+              (getName(each), each['uuid'][:8], each['format'],
+               _getTime(each['time']), each['url'], each['reason'])
+              for each in files], LEFT_WIDTHS))
     return 0
 
 
@@ -144,6 +169,8 @@ def getRows(images):
                 state += ', kept'
             if build['file_gone'] is not None:
                 state += ', file gone'
+            if build['unneeded_since'] is not None:
+                state += ', unneeded'
             first = (name, build['uuid'][:8], build['format'],
                      _getTime(build['timestamp']), state)
             for upload in build['uploads'] or [None]:
@@ -167,7 +194,9 @@ def formatBuild(build):
         ('MD5', build['md5sum']),
         ('SHA-256', build['sha256']),
         ('Kept', build['kept'] is not None and (build['kept'] or 'yes')),
-        ('File gone', build['file_gone'])),
+        ('File gone', build['file_gone']),
+        ('Unneeded since', _getSince(build)),
+        ('Deletion', _getDeletion(build['file_deletion']))),
         *map(_getFields, build['uploads'])))
 
 
@@ -182,14 +211,28 @@ def _getFields(upload):
             ('Validated by', upload['build_uuid']),
             ('Image id', upload['external_id']),
             ('Progress', upload.get('progress')),
+            ('Unneeded since', _getSince(upload)),
             ('Remark', upload['remark']))
+
+
+def _getDeletion(deletion):
+    return deletion and (
+        f'asked {deletion["attempt"]} times to delete the file, the last time '
+        f'of the tenant {deletion["tenant"]}'
+        + (f'; {deletion["problem"]}' if deletion['problem'] else ''))
+
+
+def _getSince(record):
+    return record['unneeded_since'] and _getTime(record['unneeded_since'])
 
 
 def _getCells(upload):
     if upload is None:
         return '-', '-', '-', '-'
-    return (upload['endpoint_name'], upload['_state'],
-            VALIDATED[upload['validated']],
+    state = upload['_state']
+    if upload['unneeded_since'] is not None:
+        state += ', unneeded'
+    return (upload['endpoint_name'], state, VALIDATED[upload['validated']],
             upload['remark'] or upload['external_id']
             or upload.get('progress') or '-')
 

@@ -13,6 +13,7 @@ import zuul.driver.zuul
 
 from zuul_nodes import imagelayouts, labelproblems
 from zuul_nodes.drivers.zuul import (
+    deletion,
     formats,
     labels,
     layouts,
@@ -48,6 +49,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         before it notifies launchers of the layout.
         """
         super().reconfigure(tenant)
+        deletion.addReporters(self, tenant)
         client = self.sched.zk_client.client
         for what, publish in (
                 ('images', lambda: imagelayouts.publish(

@@ -9,11 +9,7 @@ from zuul_nodes.launcher.images.artifactdeletion import ArtifactDeletion
 from zuul_nodes.launcher.images.builds import ImageBuilds
 from zuul_nodes.launcher.images.deletion import Deletion, remove
 from zuul_nodes.launcher.images.distribution import Distribution
-from zuul_nodes.launcher.images.events import (
-    EventKind,
-    ImageEvents,
-    getEventPath,
-)
+from zuul_nodes.launcher.images.events import ImageEvents
 from zuul_nodes.launcher.images.eventtracker import EventTracker
 from zuul_nodes.launcher.images.imagejobs import ImageJobs
 from zuul_nodes.launcher.images.imagerecords import ImageRecords
@@ -32,7 +28,6 @@ __all__ = [
     'ArtifactDeletion',
     'Deletion',
     'Distribution',
-    'EventKind',
     'EventTracker',
     'ImageBuilds',
     'ImageEvents',
@@ -48,6 +43,5 @@ __all__ = [
     'Tenants',
     'Uploads',
     'Validation',
-    'getEventPath',
     'remove',
 ]
