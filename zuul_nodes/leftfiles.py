@@ -30,9 +30,9 @@ def write(client, artifact, cause, reason):
     :param str reason: one line, for people.
     :return: whether it is recorded; not if there are already too many.
     """
-    if len(zkrecords.getChildren(client, f'{ROOT}/{cause}')) >= MOST:
+    if len(zkrecords.getChildren(client, getPath(cause))) >= MOST:
         return False
-    zkrecords.write(client, _getPath(cause, artifact.uuid), json.dumps({
+    zkrecords.write(client, getPath(cause, artifact.uuid), json.dumps({
         'uuid': artifact.uuid, 'canonical_name': artifact.canonical_name,
         'name': artifact.name, 'format': artifact.format,
         'url': artifact.url, 'build_uuid': artifact.build_uuid,
@@ -45,8 +45,8 @@ def readAll(client):
     """:return: a list of the records, each a dict, the oldest first."""
     found = []
     for cause in Cause:
-        for uuid in zkrecords.getNames(client, f'{ROOT}/{cause}'):
-            if data := zkrecords.read(client, _getPath(cause, uuid)):
+        for uuid in zkrecords.getNames(client, getPath(cause)):
+            if data := zkrecords.read(client, getPath(cause, uuid)):
                 found.append(json.loads(data))
     return sorted(found, key=lambda each: (each['time'], each['uuid']))
 
@@ -54,8 +54,9 @@ def readAll(client):
 def forget(client, uuid):
     """Delete the record, as the file was deleted or may stay."""
     for cause in Cause:
-        zkrecords.delete(client, _getPath(cause, uuid))
+        zkrecords.delete(client, getPath(cause, uuid))
 
 
-def _getPath(cause, uuid):
-    return zkrecords.getPath(ROOT, cause, uuid)
+def getPath(cause, *uuid):
+    """:return: the path of the records of a cause, or of one of them."""
+    return zkrecords.getPath(ROOT, cause, *uuid)

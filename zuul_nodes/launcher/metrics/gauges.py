@@ -37,6 +37,8 @@ class Gauges:
     :param Records records: of all nodes and requests.
     :param uploads: the cache of all uploads.
     :param Layouts layouts: has the providers of all tenants.
+    :param countImages: returns more gauges of the system, of images: name ->
+        value.
     :param dict own: name of a gauge of this launcher -> a function that
         returns its value; or a dict, for several: last part of the name ->
         value.
@@ -45,13 +47,14 @@ class Gauges:
 
     log = logging.getLogger('zuul.nodes.metrics')
 
-    def __init__(self, statsd, zk_client, records, uploads, layouts, own,
-                 interval=30.0):
+    def __init__(self, statsd, zk_client, records, uploads, layouts,
+                 countImages, own, interval=30.0):
         self.statsd = statsd
         self.zk_client = zk_client
         self.records = records
         self.uploads = uploads
         self.layouts = layouts
+        self.countImages = countImages
         self.own = own
         self.interval = interval
         self._stop_event = threading.Event()
@@ -86,7 +89,7 @@ class Gauges:
         if not self.statsd:
             return
         for getGauges in (self._getNodeGauges, self._getRequestGauges,
-                          self._getUploadGauges):
+                          self._getUploadGauges, self._getImageGauges):
             try:
                 # The pipeline puts many of the thousands of gauges in a
                 # packet.
@@ -196,6 +199,9 @@ class Gauges:
         total = sum(states.values(), collections.Counter())
         for state in ImageUpload.STATES:
             yield f'zuul.uploads.state.{state}', total[state]
+
+    def _getImageGauges(self):
+        return self.countImages().items()
 
 
 def _getStateGauges(key, states, selection):

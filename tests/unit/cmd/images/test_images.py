@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import types
 import urllib.parse
 
 import pytest
@@ -15,10 +16,14 @@ from tests.unit.cmd.conftest import readNotes
 from zuul_nodes import (
     gonefiles,
     imagecontrols,
+    imageevents,
     imagelayouts,
+    leftfiles,
     undelivered,
+    unneededimages,
 )
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageevents import EventKind, Sent
 from zuul_nodes.imageremarks import Remarks
 from zuul_nodes.launcher.images.policy import isRejected
 
@@ -371,3 +376,56 @@ def test_a_record_that_a_launcher_is_at_work_on(context, images, last):
 @pytest.mark.parametrize('arguments', [('debian',), ('delete',)])
 def test_wrong_usage(images, arguments):
     assert images(*arguments).returncode == 2
+
+
+# What is deleted
+
+def test_what_no_provider_needs(context, images):
+    addArtifact(context, 'debian')
+    upload = addUpload(context, 'debian')
+    addArtifact(context, 'fedora')
+    for uuid in ('debian-build', upload.uuid):
+        unneededimages.write(context.client, uuid)
+    debian, fedora = getRows(images())[1:]
+    assert debian[4:7] == ['ready, unneeded', 'cloud/region',
+                           'ready, unneeded']
+    assert fedora[4] == 'ready'
+    shown = images('show', 'debian').stdout
+    assert len(re.findall(r'Unneeded since: +2\d{3}-', shown)) == 2
+    assert 'Unneeded' not in images('show', 'fedora').stdout
+
+
+def test_how_often_jobs_were_asked_to_delete_a_file(context, images):
+    addArtifact(context, 'debian', _state='deleting')
+    assert 'Deletion' not in images('show', 'debian').stdout
+    context.client.create(
+        imageevents.getPath(EventKind.DELETE, 'debian-build'),
+        imageevents.makeRecord(Sent('one', 3, 0, 0)), makepath=True)
+    text = 'asked 3 times to delete the file, the last time of the tenant one'
+    assert text + '\n' in images('show', 'debian').stdout
+    imageevents.noteDeletion(context.client, 'debian-build', 'no credentials')
+    assert f'{text}; no credentials' in images('show', 'debian').stdout
+
+
+def test_files_that_were_left_behind(context, images):
+    for name, cause in (('fedora', 'failed'), ('debian', 'no-job')):
+        artifact = types.SimpleNamespace(
+            uuid=f'{name}-build', name=name, format='raw', build_uuid='job',
+            canonical_name=f'example.com%2Fnodes/{name}',
+            build_tenant_name='tenant', url=f'https://host/{name}.raw')
+        leftfiles.write(context.client, artifact, cause, f'{name} reason')
+    rows = getRows(images('leaks'))
+    assert rows[0] == ['Image', 'Build', 'Format', 'Deleted', 'URL', 'Reason']
+    assert [(*row[:3], *row[4:]) for row in rows[1:]] == [
+        (f'example.com/nodes/{name}', f'{name}-build'[:8], 'raw',
+         f'https://host/{name}.raw', f'{name} reason')
+        for name in ('fedora', 'debian')]
+    found = json.loads(images('leaks', '--format', 'json').stdout)
+    assert [(each['uuid'], each['cause']) for each in found] == [
+        ('fedora-build', 'failed'), ('debian-build', 'no-job')]
+    assert images('forget', 'fedora').stdout == (
+        'Removed the record of the file of the build fedora-b of the image '
+        'example.com/nodes/fedora; the file is not deleted.\n')
+    assert [row[1] for row in getRows(images('leaks'))[1:]] == ['debian-b']
+    assert '"zuul-nodes images leaks" lists no file of a build "fedora"' in (
+        getRefusal(images('forget', 'fedora')))
