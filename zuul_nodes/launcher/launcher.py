@@ -222,8 +222,8 @@ class Launcher:
             self.layouts, self.former_providers, self.queue, self.rescan,
             self.component_info, self.election, self.settings)
         self.gauges = metrics.Gauges(
-            self.statsd, self.zk_client, self.api, self.image_records.uploads,
-            self.layouts, self.image_records.count, {
+            self.statsd, self.zk_client, self.api, self.image_records,
+            self.layouts, {
                 'work_queue': self.queue.length,
                 'queue_age': self.queue.getAge,
                 'planner_lag': self._getPlannerLag,

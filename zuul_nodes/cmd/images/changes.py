@@ -17,6 +17,7 @@ from zuul_nodes.cmd.images.records import (
     getLastInService,
     getName,
     readImages,
+    readLayouts,
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
@@ -37,7 +38,8 @@ class Changes:
         self.connections = connections
         self.client = zk_client.client
         self.context = makeContext(zk_client)
-        self.images = readImages(self.client, connections)
+        self.images = readImages(
+            self.client, connections, readLayouts(self.client))
 
     def pause(self, args):
         image = findImage(self.images, args.image)

@@ -4,6 +4,7 @@ import datetime
 
 from zuul_nodes import leftfiles, orders, zuulconf
 from zuul_nodes.cmd.common import output
+from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
 List the images that Zuul builds: the time of each build, and the state of its
@@ -16,6 +17,7 @@ command runs beside a running Zuul and uses its zuul.conf.'''
 COLUMNS = ('Image', 'Build', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
            'Validated', 'Image id, progress or reason')
 VALIDATED = {True: 'yes', False: 'no', None: 'not yet'}
+DECISIONS = {True: 'to be deleted', False: 'stays', None: 'unknown'}
 WIDTHS = {'Image': 30, 'Endpoint': 24, 'Image id, progress or reason': 40}
 # Name -> help text, and its argument.
 CHANGES = {
@@ -97,10 +99,15 @@ def run(args):
         findBuild,
         findImage,
         readImages,
+        readLayouts,
     )
     with connected(config) as zookeeper:
-        images = readImages(zookeeper.client, getConnections(config))
-    build = args.build and findBuild(images, args.build)
+        layouts = readLayouts(zookeeper.client)
+        images = readImages(
+            zookeeper.client, getConnections(config), layouts)
+        build = args.build and findBuild(images, args.build)
+        if build:
+            _addDecisions(zookeeper, config, images, layouts, build)
     if args.image:
         images = [findImage(images, args.image)]
     if args.format == 'json':
@@ -110,6 +117,24 @@ def run(args):
     else:
         print(output.formatTable(COLUMNS, list(getRows(images)), WIDTHS))
     return 0
+
+
+def _addDecisions(zookeeper, config, images, layouts, build):
+    """Add what launchers decide about a build and its uploads.
+
+    Their ``decision`` is a dict, or None where there is nothing to decide.
+    """
+    # Its import takes long.
+    from zuul_nodes.cmd.images.decisions import judge
+    try:
+        verdicts = judge(zookeeper, config, images, layouts)
+    except UserError as error:
+        # All else can be shown.
+        build['decision'] = {'is_deleted': None, 'reason': str(error)}
+        verdicts = {}
+    for record in (build, *build['uploads']):
+        verdict = verdicts.get(record['uuid'])
+        record.setdefault('decision', verdict and verdict._asdict())
 
 
 def _listLeaks(config, args):
@@ -186,6 +211,7 @@ def formatBuild(build):
         ('Format', build['format']),
         ('Built', _getTime(build['timestamp'])),
         ('State', build['_state'] or 'reported'),
+        ('Decision', _getDecision(build)),
         ('Project', build['project_canonical_name']),
         ('Branch', build['project_branch']),
         ('Tenant', build['build_tenant_name']),
@@ -206,6 +232,7 @@ def _getFields(upload):
             ('Providers', ', '.join(upload['providers'] or ())),
             ('Begun', _getTime(upload['timestamp'])),
             ('State', upload['_state']),
+            ('Decision', _getDecision(upload)),
             ('Attempt', upload['attempt'] and str(upload['attempt'])),
             ('Validated', VALIDATED[upload['validated']]),
             ('Validated by', upload['build_uuid']),
@@ -220,6 +247,12 @@ def _getDeletion(deletion):
         f'asked {deletion["attempt"]} times to delete the file, the last time '
         f'of the tenant {deletion["tenant"]}'
         + (f'; {deletion["problem"]}' if deletion['problem'] else ''))
+
+
+def _getDecision(record):
+    decision = record['decision']
+    return decision and (
+        f'{DECISIONS[decision["is_deleted"]]}: {decision["reason"]}')
 
 
 def _getSince(record):

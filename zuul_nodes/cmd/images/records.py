@@ -29,9 +29,10 @@ LAYOUTS = '/zuul/layout'
 SHORTEST_ID = 4
 
 
-def readImages(client, connections):
+def readImages(client, connections, layouts):
     """
     :param KazooClient client: may be read-only.
+    :param dict layouts: as of :func:`readLayouts`.
     :param set connections: the names of the connections in zuul.conf.
     :return: a list of images, sorted by name, each a dict: ``canonical_name``,
         ``name``, ``tenants`` that have it, ``builders`` (the tenants
@@ -47,7 +48,6 @@ def readImages(client, connections):
         provider has lost them, or None.
     """
     images = {}
-    layouts = _readLayouts(client)
     for tenant_name, layout in layouts.items():
         for name, image in layout.images.items():
             images.setdefault(name, _makeImage(name, image['name']))[
@@ -189,8 +189,9 @@ def _makeImage(canonical_name, name):
             'builders': [], 'builds': []}
 
 
-def _readLayouts(client):
-    """:return: tenant -> ImageLayout, for all tenants."""
+def readLayouts(client):
+    """:return: tenant -> :class:`.imagelayouts.ImageLayout`, for all tenants.
+    """
     layouts = {}
     for tenant_name in sorted(zkrecords.getNames(client, LAYOUTS)):
         with contextlib.suppress(NoNodeError):

@@ -15,6 +15,7 @@ from zuul_nodes.launcher.images.imagejobs import ImageJobs
 from zuul_nodes.launcher.images.imagerecords import ImageRecords
 from zuul_nodes.launcher.images.nodeimages import NodeImages
 from zuul_nodes.launcher.images.pendinguploads import PendingUploads
+from zuul_nodes.launcher.images.policy import Stock
 from zuul_nodes.launcher.images.reconciler import ImageReconciler, Images
 from zuul_nodes.launcher.images.retention import Retention
 from zuul_nodes.launcher.images.schedule import KEY, Schedule
@@ -39,6 +40,7 @@ __all__ = [
     'PendingUploads',
     'Retention',
     'Schedule',
+    'Stock',
     'TempDirectory',
     'Tenants',
     'Uploads',

@@ -92,7 +92,7 @@ class ArtifactDeletion:
         """Find out who deletes the file next.
 
         :return: the name of a tenant; WAIT to look again later; None if there
-            is nothing to delete, or nobody left to ask.
+            is nothing to delete, or no tenant left to ask.
         """
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
         if not self._hasFile(artifact, sent):

@@ -35,10 +35,9 @@ class Gauges:
     :param statsd: a client, or None.
     :param ZooKeeperClient zk_client: for the election.
     :param Records records: of all nodes and requests.
-    :param uploads: the cache of all uploads.
+    :param ImageRecords images: has the cache of all uploads, and more gauges
+        of the system.
     :param Layouts layouts: has the providers of all tenants.
-    :param countImages: returns more gauges of the system, of images: name ->
-        value.
     :param dict own: name of a gauge of this launcher -> a function that
         returns its value; or a dict, for several: last part of the name ->
         value.
@@ -47,14 +46,13 @@ class Gauges:
 
     log = logging.getLogger('zuul.nodes.metrics')
 
-    def __init__(self, statsd, zk_client, records, uploads, layouts,
-                 countImages, own, interval=30.0):
+    def __init__(self, statsd, zk_client, records, images, layouts, own,
+                 interval=30.0):
         self.statsd = statsd
         self.zk_client = zk_client
         self.records = records
-        self.uploads = uploads
+        self.images = images
         self.layouts = layouts
-        self.countImages = countImages
         self.own = own
         self.interval = interval
         self._stop_event = threading.Event()
@@ -188,7 +186,7 @@ class Gauges:
 
     def _getUploadGauges(self):
         states = collections.defaultdict(collections.Counter)
-        for upload in self.uploads.getItems():
+        for upload in self.images.uploads.getItems():
             states[upload.canonical_name, upload.endpoint_name][
                 upload.state] += 1
         for names, counter in states.items():
@@ -201,7 +199,7 @@ class Gauges:
             yield f'zuul.uploads.state.{state}', total[state]
 
     def _getImageGauges(self):
-        return self.countImages().items()
+        return self.images.count().items()
 
 
 def _getStateGauges(key, states, selection):

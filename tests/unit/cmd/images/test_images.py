@@ -9,8 +9,11 @@ import urllib.parse
 import pytest
 from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul.zk import ZooKeeperClient
+from zuul.zk.components import COMPONENT_REGISTRY
+from zuul.zk.layout import LayoutProvidersStore
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.programs import getRefusal, writeConf
 from tests.unit.cmd.conftest import readNotes
 from zuul_nodes import (
@@ -25,9 +28,17 @@ from zuul_nodes import (
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageevents import EventKind, Sent
 from zuul_nodes.imageremarks import Remarks
+from zuul_nodes.launcher.images import policy
 from zuul_nodes.launcher.images.policy import isRejected
 
 BUILT = 1700000000
+PROVIDER = '''
+- image: {name: debian, type: zuul}
+- flavor: {name: small}
+- label: {name: debian, image: debian, flavor: small}
+- section: {name: cloud, connection: cloud, images: [debian], flavors: [small]}
+- provider: {name: main, section: cloud, labels: [debian]}
+'''
 
 
 @pytest.fixture
@@ -143,6 +154,8 @@ def test_all_about_a_build(context, images):
         dict(re.split(': +', line, maxsplit=1)
              for line in part.splitlines())
         for part in result.stdout.strip().split('\n\n'))
+    # The driver of a connection is not installed here.
+    assert build.pop('Decision').startswith('unknown: zuul.conf: ')
     built = build.pop('Built')
     assert built.startswith('2023-11-1')
     assert build == {
@@ -157,6 +170,8 @@ def test_all_about_a_build(context, images):
         for number in (1, 2)]
     shown = json.loads(images('show', '--format', 'json', 'debian').stdout)
     listed, = json.loads(images('list', '--format', 'json').stdout)
+    for each in (shown, *shown['uploads']):
+        del each['decision']
     assert [shown] == listed['builds']
 
 
@@ -429,3 +444,58 @@ def test_files_that_were_left_behind(context, images):
     assert [row[1] for row in getRows(images('leaks'))[1:]] == ['debian-b']
     assert '"zuul-nodes images leaks" lists no file of a build "fedora"' in (
         getRefusal(images('forget', 'fedora')))
+
+
+@pytest.fixture
+def provider(context, zk_client, zuul_conf, tmp_path):
+    """:return: one whose driver the command has."""
+    for name in ('cloud', 'away'):
+        zuul_conf.remove_section(f'connection {name}')
+    zuul_conf['connection cloud'] = {
+        'driver': 'fake', 'path': str(tmp_path / 'cloud')}
+    COMPONENT_REGISTRY.create(zk_client)
+    connections = makeRegistry(zuul_conf)
+    provider, = makeProviders(connections, PROVIDER, zk_client=zk_client)
+    LayoutProvidersStore(zk_client, connections, 'system').set(
+        context, 'tenant', [provider])
+    yield provider
+    connections.stop()
+
+
+def test_what_launchers_decide_and_why(
+        context, images, provider, zuul_conf, tmp_path):
+    """As their own functions say it, from the providers of all tenants."""
+    for section in ('connection rack', 'connection other'):
+        zuul_conf.remove_section(section)
+    writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    addTenant(context, 'tenant', 'debian')
+    for number, kwargs in enumerate((
+            {}, {}, {}, {'validated': False, 'build_uuid': 'job'},
+            {'endpoint_name': 'former/region'}), 1):
+        addArtifact(context, 'debian', uuid=f'{number}-build',
+                    timestamp=BUILT + number)
+        addUpload(context, 'debian', **{
+            'uuid': f'{number}-upload', 'artifact_uuid': f'{number}-build',
+            'providers': [provider.canonical_name],
+            'config_hash': provider.images['debian'].zuul_config_hash,
+            'endpoint_name': provider.getEndpoint().canonical_name} | kwargs)
+    imagecontrols.add(context.client, Control.KEPT, '1-build', '')
+
+    def show(number):
+        build = json.loads(
+            images('show', '--format', 'json', f'{number}-build').stdout)
+        return [(each['decision']['is_deleted'], each['decision']['reason'])
+                for each in (build, *build['uploads'])]
+    assert {number: show(number) for number in range(1, 6)} == {
+        1: [policy.KEPT, policy.KEPT],
+        2: [policy.IN_USE, policy.NEEDED],
+        3: [policy.IN_USE, policy.NEEDED],
+        4: [policy.REPLACED, policy.REJECTED],
+        5: [policy.NEWEST, policy.STILL_UNNEEDED]}
+    unneededimages.write(context.client, '5-upload')
+    zuul_conf['launcher'] = {'unneeded_image_delay': '0'}
+    writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    assert show(5)[1] == policy.UNNEEDED
+    text = images('show', '5-build').stdout
+    assert re.search('Decision: +to be deleted: no provider needs it', text)
+    assert re.search('Decision: +stays: it is the newest build', text)

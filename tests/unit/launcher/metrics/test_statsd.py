@@ -292,7 +292,7 @@ def test_timers(keeper, stats_server):
 
 
 def test_own_gauges(keeper, stats_server):
-    Gauges(keeper.statsd, None, None, None, None, dict, {
+    Gauges(keeper.statsd, None, None, None, None, {
         'waiting_requests': lambda: 1 / 0,
         'work_queue': keeper.queue.length}).reportOwn()
     assert stats_server.receiveAll(keeper.statsd) == [
