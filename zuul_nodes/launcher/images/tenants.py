@@ -1,0 +1,143 @@
+"""The rules that assign the work on images to tenants.
+
+They tell which tenants build, validate and delete an image.  Several tenants
+may have the same image, each with its own providers and pipelines.  A tenant
+counts for a task only if it is able to execute it.
+"""
+
+from zuul_nodes.imageuse import isUsable
+from zuul_nodes.launcher.images.events import EventKind
+
+
+def choose(pipelines, sent):
+    """Choose the tenant that gets the next event: each one in turn.
+
+    :param dict pipelines: tenant -> its pipelines for the task; the preferred
+        tenant first.
+    :param Sent sent: the last event for the task, which was not successful,
+        or None.
+    :return: the name of the tenant; None if there is none.
+    """
+    names = list(pipelines)
+    if not names:
+        return None
+    asked = sent.tenant_name if sent else None
+    turn = names.index(asked) + 1 if asked in names else 0
+    return names[turn % len(names)]
+
+
+class Tenants:
+    """Tells which tenants can execute a task for an image.
+
+    :param Layouts layouts: of all tenants.
+    :param ImagePipelines pipelines: the schedulers' records of pipelines.
+    """
+
+    def __init__(self, layouts, pipelines):
+        self.layouts = layouts
+        self.pipelines = pipelines
+
+    def getBuilders(self, name):
+        """
+        :param str name: canonical name of an image.
+        :return: a dict of tenant -> its pipelines that build the image on
+            request.
+        """
+        return self._getRunning(name, EventKind.BUILD)
+
+    def getDeliverers(self, name, formats, found):
+        """Exclude the builders without any of the missing formats.
+
+        :param set formats: in which the image is missing.
+        :param dict found: tenant -> the
+            :class:`zuul_nodes.undelivered.Undelivered` of its builds.
+        :return: as :meth:`getBuilders`.
+        """
+        return {
+            tenant_name: pipelines for tenant_name, pipelines
+            in self.getBuilders(name).items()
+            if not ((last := found.get(tenant_name))
+                    and formats <= last.formats and last.layout_uuid
+                    == self.pipelines.get(tenant_name).layout_uuid)}
+
+    def getValidators(self, artifact, upload):
+        """
+        :return: as :meth:`getBuilders`, of tenants that can boot and validate
+            the upload; the tenant of the build comes first.  A tenant without
+            a scheduler's record has None for its pipelines.
+        """
+        return _begin(artifact.build_tenant_name, {
+            name: pipelines for name, pipelines in self._getRunning(
+                artifact.canonical_name, EventKind.VALIDATE).items()
+            if self.canBoot(name, upload)
+        } or self._getUnknown(artifact))
+
+    def getDeleters(self, artifact):
+        """
+        :return: as :meth:`getBuilders`, of tenants that delete the file of an
+            artifact; the tenant of the build comes first.
+        """
+        running = self._getRunning(artifact.canonical_name, EventKind.DELETE)
+        name = artifact.build_tenant_name
+        layout = self.pipelines.get(name)
+        if layout and artifact.canonical_name not in layout.images and (
+                layout.pipelines[EventKind.DELETE]):
+            # The record has no jobs for an image that is gone.
+            running[name] = layout.pipelines[EventKind.DELETE]
+        return _begin(name, running)
+
+    def getBranch(self, tenant_name, artifact):
+        """:return: the branch of a tenant's definition of the image; that of
+            the build if the tenant has no definition.
+
+        Zuul runs the jobs of the branch.  A tenant may have another one than
+        that of the build.
+        """
+        layout = self.pipelines.get(tenant_name)
+        image = layout and layout.images.get(artifact.canonical_name)
+        return image['branch'] if image else artifact.project_branch
+
+    def canBoot(self, tenant_name, upload):
+        """:return: whether the tenant has a label that boots an upload."""
+        return any(
+            image.canonical_name == upload.canonical_name
+            and isUsable(upload, image, provider)
+            and any(label.image == image.name
+                    for label in provider.labels.values())
+            for provider in self.layouts.scope.by_tenant.get(
+                tenant_name, {}).values()
+            for image in provider.images.values())
+
+    def isPointless(self, sent, name, kind, upload=None):
+        """Tell whether the last event has become pointless.
+
+        :param Sent sent: the last event for a task, or None.
+        :param str name: canonical name of the image.
+        :param upload: the upload to validate, if that is the task.
+        :return: whether the tenant that got the event is no longer able to
+            execute the task, so that another one may be asked at once.
+        """
+        if sent is None:
+            return False
+        if sent.tenant_name not in self.layouts.states:
+            return True
+        layout = self.pipelines.get(sent.tenant_name)
+        return layout is not None and not (
+            layout.getRuns(name, kind) and (
+                upload is None or self.canBoot(sent.tenant_name, upload)))
+
+    def _getRunning(self, name, kind):
+        return {tenant_name: runs for tenant_name, layout
+                in self.pipelines.getAll().items()
+                if (runs := layout.getRuns(name, kind))}
+
+    def _getUnknown(self, artifact):
+        name = artifact.build_tenant_name
+        known = name not in self.layouts.states or (
+            self.pipelines.get(name))
+        return {} if known else {name: None}
+
+
+def _begin(name, several):
+    """:return: a dict with the same items, that of a name first."""
+    return ({name: several[name]} if name in several else {}) | several
