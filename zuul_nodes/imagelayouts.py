@@ -38,7 +38,9 @@ class ImageLayout:
         ``branch``, its ``formats`` (those that the tenant's providers need,
         sorted; None if unknown), and ``runs``: ``image-build``,
         ``image-validate`` and ``image-delete`` -> the pipelines that would
-        run a job for such an event of the image and could report its result.
+        run a job for such an event of the image and could report its result,
+        and ``denied``: a list of those of these events that the operator does
+        not allow to the tenant, so that they have no runs.
     :ivar list broken: canonical names of projects with errors in their
         configuration.  Such an error may be why an image is missing.
     """
@@ -56,6 +58,13 @@ class ImageLayout:
         image = self.images.get(canonical_name, {})
         # Records of the previous release have no "runs".
         return image.get('runs', {}).get(event, [])
+
+    def isDenied(self, canonical_name, event):
+        """:return: whether the operator does not allow the tenant to work on
+            an event of an image."""
+        image = self.images.get(canonical_name, {})
+        # Records of the previous release have no "denied".
+        return event in image.get('denied', [])
 
     def getFormats(self, canonical_name):
         """

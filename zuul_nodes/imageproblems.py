@@ -3,7 +3,9 @@
 import json
 
 from zuul_nodes import zkrecords
+from zuul_nodes.imagetenants import explainDenied
 
+BUILD = 'image-build'
 EVENTS = '/zuul/zuul-nodes/image-events/image-build'
 NO_BUILDER = (
     'no tenant builds it: none has a pipeline with the trigger event '
@@ -19,7 +21,17 @@ def getBuilders(layouts, name):
     :return: a list of the tenants that build the image on request.
     """
     return [tenant_name for tenant_name, layout in layouts.items()
-            if layout.getRuns(name, 'image-build')]
+            if layout.getRuns(name, BUILD)]
+
+
+def getDenied(layouts, name):
+    """
+    :param layouts, name: as of :func:`getBuilders`.
+    :return: a list of the tenants with the image that the operator does not
+        allow to build it.
+    """
+    return [tenant_name for tenant_name, layout in layouts.items()
+            if layout.isDenied(name, BUILD)]
 
 
 def findProblem(client, layouts, name, reader=None):
@@ -31,7 +43,8 @@ def findProblem(client, layouts, name, reader=None):
     :return: why an image has no build; None if unknown.
     """
     if not getBuilders(layouts, name):
-        return NO_BUILDER
+        return NO_BUILDER + explainDenied(
+            BUILD, getDenied(layouts, name), reader)
     data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
     if data is None:
         return None

@@ -11,7 +11,7 @@ import voluptuous as vs
 from zuul.driver.util import scalar_or_list
 import zuul.driver.zuul
 
-from zuul_nodes import imagelayouts, labelproblems
+from zuul_nodes import imagelayouts, imagetenants, labelproblems
 from zuul_nodes.drivers.zuul import (
     formats,
     labels,
@@ -32,13 +32,20 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     :ivar ImagePipelines pipelines: the image layouts of all tenants, as
         recorded by schedulers; None in processes that are neither scheduler
         nor zuul-web.
+    :ivar dict image_tenants: as of :func:`zuul_nodes.imagetenants.read`, in
+        schedulers.
     """
 
     sched = None
     pipelines = None
+    image_tenants = imagetenants.UNLIMITED
 
     def registerScheduler(self, scheduler):
+        """
+        :raises UserError: an option in zuul.conf is invalid.
+        """
         super().registerScheduler(scheduler)
+        self.image_tenants = imagetenants.read(scheduler.config)
         self.pipelines = ImagePipelines(scheduler)
 
     def reconfigure(self, tenant):
@@ -51,7 +58,8 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         client = self.sched.zk_client.client
         for what, publish in (
                 ('images', lambda: imagelayouts.publish(
-                    client, tenant.name, layouts.makeImageLayout(tenant))),
+                    client, tenant.name, layouts.makeImageLayout(
+                        tenant, self.image_tenants))),
                 ('labels', lambda: labelproblems.publish(
                     client, tenant.name,
                     labels.findProblems(tenant.layout)))):

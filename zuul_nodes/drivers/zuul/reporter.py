@@ -4,15 +4,17 @@ import functools
 import logging
 
 from kazoo.exceptions import NoNodeError
-from zuul.driver.zuul import zuulreporter
+from zuul.driver.zuul import IMAGE_BUILD, IMAGE_VALIDATE, zuulreporter
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
 from zuul_nodes import audit, snapshotrecords, undelivered, uploadboots
+from zuul_nodes.canonicalnames import getProjectName, getShortName
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import chooseImages, findImages
 from zuul_nodes.drivers.zuul.formats import getLayout
 from zuul_nodes.drivers.zuul.variables import readRecord
+from zuul_nodes.imagetenants import explain
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
 SUCCESS = 'SUCCESS'
@@ -44,12 +46,12 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             found += built
             problems += [(build, problem) for problem in wrong]
         images, repeated = chooseImages(found)
-        problems += repeated
+        images, denied = self._dropDenied(item, images)
+        problems += [*repeated, *denied]
+        validated, unvalidated = self._getValidated(item, images)
+        problems += unvalidated
         for build, problem in problems:
-            audit.tell(
-                audit.Event.REFUSED, tenant=item.manager.tenant.name,
-                job=build.job.name, buildset=item.current_build_set.uuid,
-                build=build.uuid, reason=problem)
+            _tellRefused(item, build, problem)
         missing = self._getMissing(item, images)
         _warn(item, [*(problem for _, problem in problems), *(
             f'The image "{image.name}" is also needed in the format '
@@ -58,17 +60,68 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             for image, formats in missing if formats)])
         if all(build.result == SUCCESS for build in _getBuilds(item)):
             self._keepMissing(item, missing)
-        # False would mean that a validation has failed.
-        validated = self.image_validated or None
         # Create all artifacts first: launchers wait for the uploads of all
         # images of a build.
         with sched.createZKContext(None, log) as context:
             artifacts = [
                 records.createArtifact(
-                    context, image, item.manager.tenant.name, validated)
+                    context, image, item.manager.tenant.name,
+                    # False would mean that a validation has failed.
+                    image.image.canonical_name in validated or None)
                 for image in images]
         for artifact in artifacts:
             records.createUploads(sched, artifact)
+
+    def _explainDenied(self, item, event, project_name):
+        """
+        :param str event: that requests the work that the item has done.
+        :param str project_name: canonical name of the project of an image.
+        :return: why the operator does not allow the tenant to do it; None if
+            it is allowed.
+        """
+        tenant_name = item.manager.tenant.name
+        if self.driver.image_tenants[event].allows(tenant_name, project_name):
+            return None
+        return explain(event, tenant_name, project_name)
+
+    def _dropDenied(self, item, built):
+        """
+        :return: a list of the images that the tenant may build, and a list of
+            pairs: a build, and the message about another image.
+        """
+        allowed, problems = [], []
+        for each in built:
+            reason = self._explainDenied(
+                item, IMAGE_BUILD, each.image.project_canonical_name)
+            if reason is None:
+                allowed.append(each)
+            else:
+                problems.append((each.build, (
+                    f'The image "{each.image.name}" of the job '
+                    f'{each.build.job.name} in the format {each.format} is '
+                    f'ignored: {reason}')))
+        return allowed, problems
+
+    def _getValidated(self, item, built):
+        """
+        :return: the canonical names of the images that need no validation, and
+            a list of pairs: a build, and the message about an image that needs
+            one nevertheless.
+        """
+        validated, problems = set(), []
+        for each in built if self.image_validated else ():
+            reason = self._explainDenied(
+                item, IMAGE_VALIDATE, each.image.project_canonical_name)
+            if reason is None:
+                validated.add(each.image.canonical_name)
+            else:
+                problems.append((each.build, (
+                    f'The image "{each.image.name}" of the job '
+                    f'{each.build.job.name} in the format {each.format} '
+                    'needs a validation, in spite of "image-validated: true" '
+                    f'in the pipeline {item.manager.pipeline.name}: '
+                    f'{reason}')))
+        return validated, problems
 
     def _getMissing(self, item, built):
         """
@@ -137,6 +190,16 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 return
             # The record has a field for one build.
             build, *_ = failed or builds
+            if denied := self._explainDenied(
+                    item, IMAGE_VALIDATE,
+                    getProjectName(upload.canonical_name)):
+                message = (
+                    f'The validation of the image upload {upload_id} of the '
+                    f'image "{getShortName(upload.canonical_name)}" is '
+                    f'ignored: {denied}')
+                _tellRefused(item, build, message)
+                _warn(item, [message])
+                return
             audit.tell(
                 audit.Event.VALIDATED, upload,
                 tenant=item.manager.tenant.name, job=build.job.name,
@@ -162,6 +225,13 @@ def _getNodes(item, builds):
     return {node for build in builds
             if (info := item.current_build_set.getJobNodeSetInfo(build.job))
             for node in info.nodes}
+
+
+def _tellRefused(item, build, problem):
+    audit.tell(
+        audit.Event.REFUSED, tenant=item.manager.tenant.name,
+        job=build.job.name, buildset=item.current_build_set.uuid,
+        build=build.uuid, reason=problem)
 
 
 def _warn(item, messages):

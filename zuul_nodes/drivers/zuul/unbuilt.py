@@ -10,6 +10,7 @@ from zuul.driver.zuul import IMAGE_BUILD
 from zuul.exceptions import ConfigurationSyntaxWarning
 
 from zuul_nodes.drivers.zuul.layouts import BUILT
+from zuul_nodes.imagetenants import explain
 
 
 class UnbuiltImageWarning(ConfigurationSyntaxWarning):
@@ -38,7 +39,7 @@ def findWarnings(tenant, pipelines):
             LocalAccumulator(
                 warnings, image.source_context, 'image', image).addError(
                     UnbuiltImageWarning(_explain(
-                        image, layouts[tenant.name])))
+                        image, tenant.name, layouts[tenant.name])))
     return warnings
 
 
@@ -52,11 +53,16 @@ def _isUnbuilt(image, tenant, layouts):
                         for layout in having))
 
 
-def _explain(image, layout):
+def _explain(image, tenant_name, layout):
     names = sorted({*layout.pipelines[IMAGE_BUILD]}.intersection(
         layout.pipelines[BUILT]))
     there = ('This tenant has such pipelines: ' + ', '.join(names) if names
              else 'This tenant has no such pipeline')
+    if layout.isDenied(image.canonical_name, IMAGE_BUILD):
+        denial = explain(
+            IMAGE_BUILD, tenant_name, image.project_canonical_name)
+        return (f'No tenant builds the image "{image.name}" when it is '
+                f'missing, and {denial}')
     return (
         f'No tenant builds the image "{image.name}" when it is missing. '
         f'Attach a job with "image-build-name: {image.name}" to a pipeline '

@@ -14,6 +14,7 @@ import logging
 
 from zuul_nodes import imagecontrols, undelivered
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imagetenants import explainDenied
 from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findSource, isRejected
@@ -162,8 +163,13 @@ class ImageBuilds:
         tenants = {
             tenant_name: layout for tenant_name, layout
             in self.pipelines.getAll().items() if name in layout.images}
+        denied = {tenant_name for tenant_name in tenants
+                  if not self.tenants.isAllowed(
+                      EventKind.BUILD, tenant_name, name)}
         for tenant_name, layout in tenants.items():
-            if self._isBuilding(tenant_name, layout, name):
+            # No result of a denied tenant counts.
+            if tenant_name not in denied and self._isBuilding(
+                    tenant_name, layout, name):
                 self.events.noteUnderWay(
                     EventKind.BUILD, name, sent, tenant_name)
                 self.schedule.checkLater()
@@ -210,7 +216,8 @@ class ImageBuilds:
                 'builds it: a tenant needs a pipeline with the trigger event '
                 '"image-build" and the reporter "image-built" in which a job '
                 'whose "image-build-name" is that image runs for the project '
-                'of the image', name, formats)
+                'of the image%s', name, formats,
+                explainDenied(EventKind.BUILD, denied))
 
     def _isSettled(self, name):
         """:return: whether an image has been missing for long enough."""

@@ -124,6 +124,7 @@ class Scheduler:
     """What of a scheduler has to do with records of images."""
 
     def __init__(self, config, loaded):
+        self.config = config
         self.abide = loaded.abide
         self.local_layout_state = {}
         self.connections = loaded.connections
