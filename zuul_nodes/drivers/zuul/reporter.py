@@ -159,19 +159,26 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             log.debug('%s has no validated image', item)
             return
         failed = [build for build in builds if build.result != SUCCESS]
+        _warn(item, [
+            f'The job {build.job.name} of the image upload {upload_id} has '
+            f'the result {build.result}, which rejects no image because the '
+            'job is not voting. Let it vote if it has to decide'
+            for build in failed if not build.job.voting])
+        failed = [build for build in failed if build.job.voting]
         if self.image_validated and failed:
             log.warning('%s has not validated the upload %s, because not all '
                         'of its builds succeeded: %s', item, upload_id, failed)
             return
         results = {build.result
-                   for build in item.current_build_set.getBuilds()}
+                   for build in item.current_build_set.getBuilds()
+                   if build.job.voting}
         if not self.image_validated and FAILURE not in results:
             # A node or Zuul has failed, so another attempt may succeed.
             _warn(item, [
                 f'The validation of the image upload {upload_id} has no '
-                f'result: no job has the result {FAILURE}, only '
-                f'{", ".join(sorted(map(str, results)))}. Zuul retries the '
-                'validation'])
+                f'result: no voting job has the result {FAILURE}, only '
+                f'{", ".join(sorted(map(str, results))) or "others"}. Zuul '
+                'retries the validation'])
             return
         sched = self.driver.sched
         if _getNodes(item, builds).isdisjoint(
