@@ -12,7 +12,7 @@ from zuul_nodes import audit, snapshotrecords, undelivered, uploadboots
 from zuul_nodes.canonicalnames import getProjectName, getShortName
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import chooseImages, findImages
-from zuul_nodes.drivers.zuul.formats import getLayout
+from zuul_nodes.drivers.zuul.formats import getLayout, getOnlyFormats
 from zuul_nodes.drivers.zuul.variables import readRecord
 from zuul_nodes.imagetenants import explain
 
@@ -20,6 +20,8 @@ log = logging.getLogger('zuul.nodes.drivers.zuul')
 SUCCESS = 'SUCCESS'
 # The only result that means that an image is bad.
 FAILURE = 'FAILURE'
+# Maximum number of images that a warning about several of them names.
+MOST_NAMES = 10
 
 
 class ZuulReporter(zuulreporter.ZuulReporter):
@@ -50,9 +52,11 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         problems += [*repeated, *denied]
         validated, unvalidated = self._getValidated(item, images)
         problems += unvalidated
+        missing = self._getMissing(item, images)
+        images, unwanted = self._dropUnwanted(layout, images)
+        problems += unwanted
         for build, problem in problems:
             _tellRefused(item, build, problem)
-        missing = self._getMissing(item, images)
         _warn(item, [*(problem for _, problem in problems), *(
             f'The image "{image.name}" is also needed in the format '
             f'{", ".join(formats)}, but no artifact of these builds has it. '
@@ -122,6 +126,25 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                     f'in the pipeline {item.manager.pipeline.name}: '
                     f'{reason}')))
         return validated, problems
+
+    def _dropUnwanted(self, layout, built):
+        """
+        :return: a list of the images in formats that a provider needs, or that
+            are unknown, and a list of pairs: a build, and the message about
+            its other images.
+        """
+        images = {each.image.canonical_name: each.image for each in built}
+        wanted = {name: getOnlyFormats(layout, self.driver.pipelines, image)
+                  for name, image in images.items()}
+        kept, dropped = [], {}
+        for each in built:
+            formats = wanted[each.image.canonical_name]
+            if formats is None or each.format in formats:
+                kept.append(each)
+            else:
+                dropped.setdefault(each.build.uuid, []).append(each)
+        return kept, [(several[0].build, _describeUnwanted(several))
+                      for several in dropped.values()]
 
     def _getMissing(self, item, built):
         """
@@ -232,6 +255,19 @@ def _getNodes(item, builds):
     return {node for build in builds
             if (info := item.current_build_set.getJobNodeSetInfo(build.job))
             for node in info.nodes}
+
+
+def _describeUnwanted(built):
+    """:return: the message about images of a build that no provider needs."""
+    names = [f'"{each.image.name}" in the format {each.format}'
+             for each in built]
+    shown = ', '.join(names[:MOST_NAMES])
+    if len(names) > MOST_NAMES:
+        shown += f' and {len(names) - MOST_NAMES} others'
+    return (f'Images of the job {built[0].build.job.name} are ignored, '
+            f'because no provider of any tenant needs them: {shown}. Let the '
+            'job return the formats in "zuul.image.formats"; no job deletes '
+            'the other files')
 
 
 def _tellRefused(item, build, problem):
