@@ -3,9 +3,11 @@
 import json
 
 from zuul_nodes import zkrecords
-from zuul_nodes.imagetenants import explainDenied
+from zuul_nodes.imagetenants import explain, explainDenied
 
 BUILD = 'image-build'
+# Event -> the reporter without which the jobs of a pipeline have no effect.
+REPORTERS = {BUILD: 'image-built: true', 'image-validate': 'image-validated'}
 EVENTS = '/zuul/zuul-nodes/image-events/image-build'
 NO_BUILDER = (
     'no tenant builds it: none has a pipeline with the trigger event '
@@ -32,6 +34,27 @@ def getDenied(layouts, name):
     """
     return [tenant_name for tenant_name, layout in layouts.items()
             if layout.isDenied(name, BUILD)]
+
+
+def explainNoJob(layout, tenant_name, name, event):
+    """
+    :param ImageLayout layout: of a tenant.
+    :param name: the canonical name of an image of the layout.
+    :param event: ``image-build`` or ``image-validate``.
+    :return: why the tenant runs no job for such an event of the image, and
+        what to do about it.
+    """
+    image = layout.images[name]
+    if layout.isDenied(name, event):
+        return explain(event, tenant_name, image['project'])
+    names = [each for each in layout.pipelines[event]
+             if event != BUILD or each in layout.pipelines['image-built']]
+    there = ('This tenant has such pipelines: ' + ', '.join(names) if names
+             else 'This tenant has no such pipeline')
+    return (f'Attach a job with "image-build-name: {image["name"]}" to a '
+            f'pipeline with the trigger event "{event}" and the reporter '
+            f'"{REPORTERS[event]}", in the configuration of the project '
+            f'{image["project"]} on the branch {image["branch"]}. {there}')
 
 
 def findProblem(client, layouts, name, reader=None):

@@ -118,7 +118,7 @@ def explain(event: str, tenant_name: str, project_name: str) -> str:
     :return: why a tenant may not do the work, and what would allow it.  The
         text names no other tenant.
     """
-    return (f'the tenant "{tenant_name}" may not {event.partition("-")[2]} '
+    return (f'The tenant "{tenant_name}" may not {event.partition("-")[2]} '
             f'images of the project {project_name}, because '
             f'"{OPTIONS[event]}" in [{SECTION}] of zuul.conf does not list '
             f'it; an operator can add "{project_name}={tenant_name}" there')

@@ -117,7 +117,7 @@ def test_warning_of_a_tenant_that_may_not_build(
     site.addTenant('a', BOTH)
     warning, _ = site.getErrors('a')
     assert warning['short_error'] == (
-        'No tenant builds the image "debian" when it is missing, and the '
+        'No tenant builds the image "debian" when it is missing. The '
         'tenant "a" may not build images of the project example.com/nodes, '
         'because "image_build_tenants" in [launcher] of zuul.conf does not '
         'list it; an operator can add "example.com/nodes=a" there')

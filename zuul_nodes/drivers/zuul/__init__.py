@@ -11,7 +11,12 @@ import voluptuous as vs
 from zuul.driver.util import scalar_or_list
 import zuul.driver.zuul
 
-from zuul_nodes import imagelayouts, imagetenants, labelproblems
+from zuul_nodes import (
+    imagelayouts,
+    imageproblems,
+    imagetenants,
+    labelproblems,
+)
 from zuul_nodes.drivers.zuul import (
     formats,
     labels,
@@ -124,6 +129,25 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         if self.pipelines is None:
             return []
         return unbuilt.findWarnings(tenant, self.pipelines)
+
+    def explainNoImageJob(self, tenant, name, event):
+        """
+        :param Tenant tenant: with its layout.
+        :param str name: canonical name of an image.
+        :param str event: ``image-build`` or ``image-validate``.
+        :return: why no job of the tenant would run for such an event of the
+            image, or its result would be ignored; None if one would run or
+            that is unknown.
+        """
+        try:
+            layout = self.pipelines and self.pipelines.get(tenant.name)
+        except ValueError:
+            return None
+        # Records of the previous release have no "runs".
+        if (not layout or 'runs' not in layout.images.get(name, {})
+                or layout.getRuns(name, event)):
+            return None
+        return imageproblems.explainNoJob(layout, tenant.name, name, event)
 
     def getJobVariables(self, job, item):
         """

@@ -59,7 +59,7 @@ def test_images_of_tenants(makeAllowed, audited, text, is_allowed):
         return
     assert getWarnings(item) == [
         'The image "debian" of the job build-debian in the format raw is '
-        'ignored: the tenant "tenant" may not build images of the project '
+        'ignored: The tenant "tenant" may not build images of the project '
         'example.com/nodes, because "image_build_tenants" in [launcher] of '
         'zuul.conf does not list it; an operator can add '
         '"example.com/nodes=tenant" there']
@@ -103,7 +103,7 @@ def test_pipeline_that_declares_images_valid(makeAllowed, text, validated):
     assert [text.startswith(
         'The image "debian" of the job build-debian in the format raw needs a '
         'validation, in spite of "image-validated: true" in the pipeline '
-        'nightly: the tenant "tenant" may not validate images of the project '
+        'nightly: The tenant "tenant" may not validate images of the project '
         'example.com/nodes, because "image_validate_tenants" in [launcher] '
     ) for text in getWarnings(item)] == ([] if validated else [True])
 
@@ -129,7 +129,7 @@ def test_validations_of_tenants(
     warning, = getWarnings(item)
     assert warning.startswith(
         'The validation of the image upload upload of the image "debian" is '
-        'ignored: the tenant "tenant" may not validate images of the project '
+        'ignored: The tenant "tenant" may not validate images of the project '
         'example.com/nodes, because "image_validate_tenants" in [launcher] ')
     assert audited.read(event='refused')[0]['reason'] == warning
     assert audited.read(event='validated') == []
