@@ -3,6 +3,7 @@
 import json
 
 from zuul_nodes import zkrecords
+from zuul_nodes.canonicalnames import getShortName
 from zuul_nodes.imagetenants import explain, explainDenied
 
 BUILD = 'image-build'
@@ -12,7 +13,8 @@ EVENTS = '/zuul/zuul-nodes/image-events/image-build'
 NO_BUILDER = (
     'no tenant builds it: none has a pipeline with the trigger event '
     '"image-build" and the reporter "image-built" in which a job with that '
-    'image-build-name runs for its project')
+    'image-build-name runs for its project. If the job of another image of '
+    'its project returns it, too, request a build of that image once')
 
 
 def getBuilders(layouts, name):
@@ -47,6 +49,10 @@ def explainNoJob(layout, tenant_name, name, event):
     image = layout.images[name]
     if layout.isDenied(name, event):
         return explain(event, tenant_name, image['project'])
+    source = layout.getSource(name)
+    if event == BUILD and source != name:
+        return (f'The image "{image["name"]}" comes from jobs of the image '
+                f'"{getShortName(source)}". Request a build of that image')
     names = [each for each in layout.pipelines[event]
              if event != BUILD or each in layout.pipelines['image-built']]
     there = ('This tenant has such pipelines: ' + ', '.join(names) if names

@@ -10,6 +10,7 @@ import logging
 import voluptuous as vs
 from zuul.driver.util import scalar_or_list
 import zuul.driver.zuul
+from zuul.driver.zuul import IMAGE_BUILD
 
 from zuul_nodes import (
     imagelayouts,
@@ -62,9 +63,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         super().reconfigure(tenant)
         client = self.sched.zk_client.client
         for what, publish in (
-                ('images', lambda: imagelayouts.publish(
-                    client, tenant.name, layouts.makeImageLayout(
-                        tenant, self.image_tenants))),
+                ('images', lambda: self.publishImages(tenant)),
                 ('labels', lambda: labelproblems.publish(
                     client, tenant.name,
                     labels.findProblems(tenant.layout)))):
@@ -74,6 +73,20 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
                 # The layout takes effect nevertheless.
                 log.exception('Unable to publish the %s of tenant %s for '
                               'launchers:', what, tenant.name)
+
+    def publishImages(self, tenant, sources=None):
+        """Write the record of a tenant's current layout for all services.
+
+        :param Tenant tenant: with its layout.
+        :param dict sources: as of :func:`.layouts.makeImageLayout`; None for
+            those of the last record.
+        """
+        client = self.sched.zk_client.client
+        if sources is None:
+            last = imagelayouts.read(client, tenant.name)
+            sources = last.getSources() if last else {}
+        imagelayouts.publish(client, tenant.name, layouts.makeImageLayout(
+            tenant, self.image_tenants, sources))
 
     def getTriggerSchema(self):
         return {**super().getTriggerSchema(), vs.Required('event'):
@@ -144,8 +157,11 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         except ValueError:
             return None
         # Records of the previous release have no "runs".
-        if (not layout or 'runs' not in layout.images.get(name, {})
-                or layout.getRuns(name, event)):
+        if not layout or 'runs' not in layout.images.get(name, {}):
+            return None
+        # The event of zuul-web names the image itself.
+        is_own = event != IMAGE_BUILD or layout.getSource(name) == name
+        if layout.getRuns(name, event) and is_own:
             return None
         return imageproblems.explainNoJob(layout, tenant.name, name, event)
 

@@ -25,10 +25,12 @@ log = logging.getLogger('zuul.nodes.drivers.zuul')
 _silent = logging.Logger('silent', logging.CRITICAL)
 
 
-def makeImageLayout(tenant, image_tenants=UNLIMITED):
+def makeImageLayout(tenant, image_tenants=UNLIMITED, sources=None):
     """
     :param Tenant tenant: with its layout.
     :param dict image_tenants: as of :func:`zuul_nodes.imagetenants.read`.
+    :param dict sources: canonical names of images that were built by the jobs
+        of other images -> canonical names of these.
     :return: :class:`zuul_nodes.imagelayouts.ImageLayout`
     """
     layout = tenant.layout
@@ -40,7 +42,8 @@ def makeImageLayout(tenant, image_tenants=UNLIMITED):
             **{event: _getNames(pipelines, _isTriggeredBy, event)
                for event in EVENTS},
             BUILT: _getNames(pipelines, _reportsImages)},
-        images=_getImages(tenant, pipelines, image_tenants),
+        images=_addSources(_getImages(tenant, pipelines, image_tenants),
+                           sources or {}),
         broken=sorted({
             error.key.context.project_canonical_name
             for error in layout.loading_errors
@@ -111,6 +114,19 @@ def _isAny(image, event, found):
     # Jobs without an image run for each of these events, but only jobs of an
     # image have an effect on it; deletion is the exception.
     return image.name in found or (event == IMAGE_DELETE and '' in found)
+
+
+def _addSources(images, sources):
+    """:return: the images, with the runs of the sources of those that have
+        none."""
+    for name, source in sources.items():
+        if name in images and source in images and (
+                IMAGE_BUILD not in images[name]['denied']
+                and not images[name]['runs'][IMAGE_BUILD]):
+            images[name]['source'] = source
+            images[name]['runs'][IMAGE_BUILD] = (
+                images[source]['runs'][IMAGE_BUILD])
+    return images
 
 
 def _findJobs(tenant, project_name, branch_name, pipeline_name):

@@ -8,7 +8,13 @@ from zuul.driver.zuul import IMAGE_BUILD, IMAGE_VALIDATE, zuulreporter
 from zuul.model import ImageUpload
 from zuul.zk.exceptions import LockException
 
-from zuul_nodes import audit, snapshotrecords, undelivered, uploadboots
+from zuul_nodes import (
+    audit,
+    imagelayouts,
+    snapshotrecords,
+    undelivered,
+    uploadboots,
+)
 from zuul_nodes.canonicalnames import getProjectName, getShortName
 from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import chooseImages, findImages
@@ -52,7 +58,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         problems += [*repeated, *denied]
         validated, unvalidated = self._getValidated(item, images)
         problems += unvalidated
-        missing = self._getMissing(item, images)
+        missing = self._getMissing(item, layout, images)
         images, unwanted = self._dropUnwanted(layout, images)
         problems += unwanted
         for build, problem in problems:
@@ -75,6 +81,8 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 for image in images]
         for artifact in artifacts:
             records.createUploads(sched, artifact)
+        if all(build.result == SUCCESS for build in _getBuilds(item)):
+            self._keepSources(item, images)
 
     def _explainDenied(self, item, event, project_name):
         """
@@ -146,13 +154,20 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         return kept, [(several[0].build, _describeUnwanted(several))
                       for several in dropped.values()]
 
-    def _getMissing(self, item, built):
+    def _getMissing(self, item, layout, built):
         """
         :param list built: the images that the item's builds have built.
-        :return: a list of pairs: each of these images, and a list of the
-            formats in which it is needed but was not built.
+        :return: a list of pairs: each of these images, and of those that the
+            jobs are for, and a list of the formats in which it is needed but
+            was not built.
         """
-        images = {each.image.name: each.image for each in built}
+        names = {build.job.image_build_name for build in _getBuilds(item)
+                 if build.result == SUCCESS}
+        images = {name: image for name in names
+                  if (image := layout.images.get(name))
+                  and image.type == 'zuul' and not self._explainDenied(
+                      item, IMAGE_BUILD, image.project_canonical_name)}
+        images |= {each.image.name: each.image for each in built}
         return [(image, [
             each for each in self.driver.findFormats(item, name) or ()
             if each not in {one.format for one in built
@@ -167,6 +182,31 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 self.driver.sched.zk_client.client, image.canonical_name,
                 tenant.name, undelivered.Undelivered(
                     tenant.layout.uuid, set(formats)))
+
+    def _keepSources(self, item, built):
+        """Record which images the jobs of other images have built.
+
+        Launchers then request builds of these for an image without jobs.
+        """
+        tenant = item.manager.tenant
+        last = imagelayouts.read(
+            self.driver.sched.zk_client.client, tenant.name)
+        if last is None:
+            return
+        known, images = last.getSources(), tenant.layout.images
+        own = {image.canonical_name for build in _getBuilds(item)
+               if (image := images.get(build.job.image_build_name))}
+        found = {each.image.canonical_name: source.canonical_name
+                 for each in built
+                 if (source := images.get(each.build.job.image_build_name))
+                 and source.name != each.image.name
+                 and not last.getRuns(each.image.canonical_name, IMAGE_BUILD)}
+        # Their jobs do not build these any more.
+        kept = {name: source for name, source in known.items()
+                if source not in own or not self.driver.findFormats(
+                    item, getShortName(name))}
+        if (sources := kept | found) != known:
+            self.driver.publishImages(tenant, sources)
 
     def _isSnapshot(self, item, build, url):
         """:return: whether a URL is a snapshot of a node of the build."""

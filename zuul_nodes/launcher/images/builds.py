@@ -149,7 +149,7 @@ class ImageBuilds:
         # A layout that can build it may come.
         if not tenant_name or self.records.steering.isPaused(name):
             return
-        image = self.pipelines.getAll()[tenant_name].images[name]
+        image = _getBuilt(self.pipelines.getAll()[tenant_name], name)
         transaction = self.records.session.transaction()
         self.events.send(
             transaction, EventKind.BUILD, name, tenant_name, image['name'],
@@ -195,7 +195,7 @@ class ImageBuilds:
             self._undelivered.discard(name)
             self.log.info('The image %s is missing in the format %s',
                           name, formats)
-            image = tenants[tenant_name].images[name]
+            image = _getBuilt(tenants[tenant_name], name)
             transaction = self.records.session.transaction()
             self.events.addEvent(
                 transaction, EventKind.BUILD, name, sent, tenant_name,
@@ -228,4 +228,9 @@ class ImageBuilds:
         pipelines = {*layout.pipelines['image-build'],
                      *layout.pipelines['image-built']}
         return self.event_tracker.isBuilding(
-            tenant_name, sorted(pipelines), layout.images[name]['name'])
+            tenant_name, sorted(pipelines), _getBuilt(layout, name)['name'])
+
+
+def _getBuilt(layout, name):
+    """:return: the record of the image whose jobs build an image."""
+    return layout.images[layout.getSource(name)]

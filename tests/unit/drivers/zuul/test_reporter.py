@@ -102,7 +102,8 @@ def test_job_of_the_image_itself_counts_before_others_that_build_it(site):
     site.report(item)
     artifact, = site.artifacts
     assert artifact.url == f'{URL}-fedora'
-    message, = item.current_build_set.warning_messages
+    message, missing = item.current_build_set.warning_messages
+    assert 'The image "debian" is also needed in the format raw' in missing
     assert message.startswith(
         'The image "fedora" of the job build-debian in the format raw is '
         'ignored: the job build-fedora of this buildset ')
