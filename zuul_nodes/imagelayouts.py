@@ -38,7 +38,11 @@ class ImageLayout:
         ``branch``, its ``formats`` (those that the tenant's providers need,
         sorted; None if unknown), and ``runs``: ``image-build``,
         ``image-validate`` and ``image-delete`` -> the pipelines that would
-        run a job for such an event of the image and could report its result.
+        run a job for such an event of the image and could report its result,
+        and ``denied``: a list of those of these events that the operator does
+        not allow to the tenant, so that they have no runs.  If only the job of
+        another image builds the image as well, ``source`` is the canonical
+        name of that one, and an event ``image-build`` has to name it.
     :ivar list broken: canonical names of projects with errors in their
         configuration.  Such an error may be why an image is missing.
     """
@@ -57,6 +61,28 @@ class ImageLayout:
         # Records of the previous release have no "runs".
         return image.get('runs', {}).get(event, [])
 
+    def isDenied(self, canonical_name, event):
+        """:return: whether the operator does not allow the tenant to work on
+            an event of an image."""
+        image = self.images.get(canonical_name, {})
+        # Records of the previous release have no "denied".
+        return event in image.get('denied', [])
+
+    def getSource(self, canonical_name):
+        """
+        :return: the canonical name of the image that an event
+            ``image-build`` has to name; the same unless the job of another
+            image builds it.
+        """
+        return self.images.get(canonical_name, {}).get(
+            'source', canonical_name)
+
+    def getSources(self):
+        """:return: dict, canonical name of each image with a source -> that
+            of the source."""
+        return {name: image['source'] for name, image in self.images.items()
+                if 'source' in image}
+
     def getFormats(self, canonical_name):
         """
         :param str canonical_name: of an image.
@@ -70,6 +96,16 @@ class ImageLayout:
 
 def getPath(tenant_name):
     return zkrecords.getPath(ROOT, tenant_name)
+
+
+def read(client, tenant_name):
+    """
+    :param KazooClient client:
+    :return: the :class:`ImageLayout` of a tenant; None if there is no valid
+        record.
+    """
+    data = zkrecords.read(client, getPath(tenant_name))
+    return parse(data) if data else None
 
 
 def publish(client, tenant_name, image_layout):

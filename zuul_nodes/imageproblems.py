@@ -3,12 +3,18 @@
 import json
 
 from zuul_nodes import zkrecords
+from zuul_nodes.canonicalnames import getShortName
+from zuul_nodes.imagetenants import explain, explainDenied
 
+BUILD = 'image-build'
+# Event -> the reporter without which the jobs of a pipeline have no effect.
+REPORTERS = {BUILD: 'image-built: true', 'image-validate': 'image-validated'}
 EVENTS = '/zuul/zuul-nodes/image-events/image-build'
 NO_BUILDER = (
     'no tenant builds it: none has a pipeline with the trigger event '
     '"image-build" and the reporter "image-built" in which a job with that '
-    'image-build-name runs for its project')
+    'image-build-name runs for its project. If the job of another image of '
+    'its project returns it, too, request a build of that image once')
 
 
 def getBuilders(layouts, name):
@@ -19,7 +25,42 @@ def getBuilders(layouts, name):
     :return: a list of the tenants that build the image on request.
     """
     return [tenant_name for tenant_name, layout in layouts.items()
-            if layout.getRuns(name, 'image-build')]
+            if layout.getRuns(name, BUILD)]
+
+
+def getDenied(layouts, name):
+    """
+    :param layouts, name: as of :func:`getBuilders`.
+    :return: a list of the tenants with the image that the operator does not
+        allow to build it.
+    """
+    return [tenant_name for tenant_name, layout in layouts.items()
+            if layout.isDenied(name, BUILD)]
+
+
+def explainNoJob(layout, tenant_name, name, event):
+    """
+    :param ImageLayout layout: of a tenant.
+    :param name: the canonical name of an image of the layout.
+    :param event: ``image-build`` or ``image-validate``.
+    :return: why the tenant runs no job for such an event of the image, and
+        what to do about it.
+    """
+    image = layout.images[name]
+    if layout.isDenied(name, event):
+        return explain(event, tenant_name, image['project'])
+    source = layout.getSource(name)
+    if event == BUILD and source != name:
+        return (f'The image "{image["name"]}" comes from jobs of the image '
+                f'"{getShortName(source)}". Request a build of that image')
+    names = [each for each in layout.pipelines[event]
+             if event != BUILD or each in layout.pipelines['image-built']]
+    there = ('This tenant has such pipelines: ' + ', '.join(names) if names
+             else 'This tenant has no such pipeline')
+    return (f'Attach a job with "image-build-name: {image["name"]}" to a '
+            f'pipeline with the trigger event "{event}" and the reporter '
+            f'"{REPORTERS[event]}", in the configuration of the project '
+            f'{image["project"]} on the branch {image["branch"]}. {there}')
 
 
 def findProblem(client, layouts, name, reader=None):
@@ -31,7 +72,8 @@ def findProblem(client, layouts, name, reader=None):
     :return: why an image has no build; None if unknown.
     """
     if not getBuilders(layouts, name):
-        return NO_BUILDER
+        return NO_BUILDER + explainDenied(
+            BUILD, getDenied(layouts, name), reader)
     data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
     if data is None:
         return None

@@ -333,7 +333,8 @@ class Launcher:
             images.ImageEvents(
                 self.session, self.image_schedule,
                 self.connections.drivers['zuul'], self.trigger_events),
-            pipelines, images.Tenants(self.layouts, pipelines),
+            pipelines,
+            images.Tenants(self.layouts, pipelines, self.settings),
             images.EventTracker(self.zk_client.client,
                                 self.image_schedule.checkSoon))
         validation = images.Validation(*common, jobs)

@@ -16,6 +16,7 @@ from typing import Any
 from zuul_nodes.drivers import addresses
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagefiles import BLOCK_SIZE, SIZE_LIMIT
+from zuul_nodes.imagetenants import EXPECTED, ImageTenants
 
 SECTION = 'launcher'
 SWITCH = {'true': True, 'yes': True, 'on': True, '1': True,
@@ -118,6 +119,7 @@ KINDS: dict[Any, Kind] = {
         _readTenantLimits, 'RESOURCE:NUMBER, and TENANT=RESOURCE:NUMBER for '
         'tenants with another limit, separated by commas'),
     addresses.ImageSources: Kind(addresses.ImageSources, 'a list'),
+    ImageTenants: Kind(ImageTenants.parse, EXPECTED),
 }
 
 
@@ -184,6 +186,24 @@ class Settings:
         host names, addresses, networks, and URLs, which include everything
         below their directory.  ``public`` is the whole Internet.  See
         :ref:`trust`.''', shown='public')
+    image_build_tenants: ImageTenants = option(  # noqa: RUF009
+        ImageTenants, '''
+        The tenants whose jobs may build images of the type ``zuul``:
+        ``TENANT`` for the images of all projects, and ``PROJECT=TENANT`` for
+        those of one project, for example ``infra,
+        opendev.org/opendev/images=kernel``.  The name of a project may lack
+        its host.  If no entry concerns the project of an image, each tenant
+        with the image may build it.  Launchers send events only to these
+        tenants, and schedulers ignore the results of others; both read the
+        option.  See :ref:`trust`.''', shown='')
+    image_validate_tenants: ImageTenants = option(  # noqa: RUF009
+        ImageTenants, '''
+        The same for tenants whose jobs may validate images, or report that an
+        image needs no validation.''', shown='')
+    image_delete_tenants: ImageTenants = option(  # noqa: RUF009
+        ImageTenants, '''
+        The same for tenants whose jobs may delete the artifacts of images.
+        ''', shown='')
     unneeded_image_delay: float = option(3600.0, '''
         The time for which the launcher keeps a build of an image, or an
         upload of it, after the last provider has lost the image: it may have

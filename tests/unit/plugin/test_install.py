@@ -39,6 +39,7 @@ EVERY_SEAM = str([
     'construct_build_params', 'ExecutorClient.getImageFormats',
     'ZuulWeb.generateRouteMap', 'ZuulWebAPI.config_errors',
     'ZuulWebAPI.nodeset_requests', 'ZuulWebAPI.tenant_status',
+    'ZuulWebAPI.image_build', 'ZuulWebAPI.image_upload_validate',
     'ZuulWebAPI.image_build_artifact_delete',
     'ZuulWebAPI.image_upload_delete', 'ProviderConverter.toDict',
     'ProviderNodeConverter.toDict',

@@ -109,6 +109,22 @@ def test_warning_of_a_tenant_without_pipelines(site, files):
                for error in site.getErrors('b'))
 
 
+def test_warning_of_a_tenant_that_may_not_build(
+        loadTenant, makeScheduler, makeWeb, zuul_conf):
+    zuul_conf.read_dict({'launcher': {
+        'image_build_tenants': 'example.com/nodes=c'}})
+    site = Site(loadTenant, makeScheduler, makeWeb)
+    site.addTenant('a', BOTH)
+    warning, _ = site.getErrors('a')
+    assert warning['short_error'] == (
+        'No tenant builds the image "debian" when it is missing. The '
+        'tenant "a" may not build images of the project example.com/nodes, '
+        'because "image_build_tenants" in [launcher] of zuul.conf does not '
+        'list it; an operator can add "example.com/nodes=a" there')
+    site.addTenant('c', BOTH)
+    waitFor(lambda: site.getErrors('a') == [])
+
+
 def test_warning_comes_and_goes_with_the_layouts_of_others(site):
     site.addTenant('a', NO_JOBS)
     site.addTenant('b', NO_FEDORA)

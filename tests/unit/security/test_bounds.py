@@ -7,6 +7,7 @@ import pytest
 
 from tests.fixtures.layout import makeConnections, makeLayout
 from tests.fixtures.racks import cloud
+from zuul_nodes import imagetenants
 from zuul_nodes.configloader.errors import BoundError
 from zuul_nodes.drivers import addresses, bounds
 from zuul_nodes.drivers.aws import AwsDriver
@@ -127,6 +128,10 @@ def test_the_example_of_the_documentation_keeps_tenants_apart():
     config.read(HARDENING)
     sources = addresses.ImageSources(config['launcher']['image_sources'])
     assert sources.check('https://objects.example.com/zuul/debian.raw')
+    image_tenants = imagetenants.read(config)
+    assert [image_tenants['image-build'].allows(
+        name, 'example.com/kernel/images') for name in (
+            'infra', 'kernel', 'web')] == [True, True, False]
     connections = layout.makeConnections(
         config, StaticDriver, OpenstackDriver, KubernetesDriver, GceDriver,
         AwsDriver, LocalDriver).connections

@@ -22,7 +22,8 @@ from zuul_nodes.cmd.images.records import (
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageevents import EventKind
-from zuul_nodes.imageproblems import NO_BUILDER
+from zuul_nodes.imageproblems import BUILD, NO_BUILDER
+from zuul_nodes.imagetenants import explainDenied
 
 
 class Changes:
@@ -63,7 +64,8 @@ class Changes:
                 f'resume {image["name"]}" ends that')
         if not image['builders']:
             raise UserError(f'the image {getName(image)} cannot be built: '
-                            f'{NO_BUILDER}')
+                            f'{NO_BUILDER}'
+                            f'{explainDenied(BUILD, image["denied"])}')
         imagecontrols.add(
             self.client, Control.ORDERED, image['canonical_name'],
             args.reason)

@@ -36,7 +36,8 @@ def readImages(client, connections, layouts):
     :param set connections: the names of the connections in zuul.conf.
     :return: a list of images, sorted by name, each a dict: ``canonical_name``,
         ``name``, ``tenants`` that have it, ``builders`` (the tenants
-        that build it on request), ``paused`` (the reason, or None),
+        that build it on request), ``denied`` (the tenants that the operator
+        does not allow to build it), ``paused`` (the reason, or None),
         ``problem`` (why it is not built, or None), ``undelivered`` (tenant
         -> formats that its builds lack, a sorted list) and ``builds``.  The
         builds are the records of its artifacts, the oldest first, each with
@@ -83,6 +84,7 @@ def readImages(client, connections, layouts):
             build['uploads'].sort(key=lambda each: each['endpoint_name'])
         image['paused'] = paused.get(name)
         image['builders'] = imageproblems.getBuilders(layouts, name)
+        image['denied'] = imageproblems.getDenied(layouts, name)
         image['undelivered'] = {
             tenant_name: sorted(each.formats) for tenant_name, each
             in undelivered.read(client, name).items()}
@@ -186,7 +188,7 @@ def getLastInService(images, build, endpoint_name=None):
 def _makeImage(canonical_name, name):
     return {'canonical_name': canonical_name, 'name': name, 'tenants': [],
             'paused': None, 'problem': None, 'undelivered': {},
-            'builders': [], 'builds': []}
+            'builders': [], 'denied': [], 'builds': []}
 
 
 def readLayouts(client):

@@ -10,8 +10,14 @@ import logging
 import voluptuous as vs
 from zuul.driver.util import scalar_or_list
 import zuul.driver.zuul
+from zuul.driver.zuul import IMAGE_BUILD
 
-from zuul_nodes import imagelayouts, labelproblems
+from zuul_nodes import (
+    imagelayouts,
+    imageproblems,
+    imagetenants,
+    labelproblems,
+)
 from zuul_nodes.drivers.zuul import (
     deletion,
     formats,
@@ -33,13 +39,20 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
     :ivar ImagePipelines pipelines: the image layouts of all tenants, as
         recorded by schedulers; None in processes that are neither scheduler
         nor zuul-web.
+    :ivar dict image_tenants: as of :func:`zuul_nodes.imagetenants.read`, in
+        schedulers.
     """
 
     sched = None
     pipelines = None
+    image_tenants = imagetenants.UNLIMITED
 
     def registerScheduler(self, scheduler):
+        """
+        :raises UserError: an option in zuul.conf is invalid.
+        """
         super().registerScheduler(scheduler)
+        self.image_tenants = imagetenants.read(scheduler.config)
         self.pipelines = ImagePipelines(scheduler)
 
     def reconfigure(self, tenant):
@@ -52,8 +65,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         deletion.addReporters(self, tenant)
         client = self.sched.zk_client.client
         for what, publish in (
-                ('images', lambda: imagelayouts.publish(
-                    client, tenant.name, layouts.makeImageLayout(tenant))),
+                ('images', lambda: self.publishImages(tenant)),
                 ('labels', lambda: labelproblems.publish(
                     client, tenant.name,
                     labels.findProblems(tenant.layout)))):
@@ -63,6 +75,20 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
                 # The layout takes effect nevertheless.
                 log.exception('Unable to publish the %s of tenant %s for '
                               'launchers:', what, tenant.name)
+
+    def publishImages(self, tenant, sources=None):
+        """Write the record of a tenant's current layout for all services.
+
+        :param Tenant tenant: with its layout.
+        :param dict sources: as of :func:`.layouts.makeImageLayout`; None for
+            those of the last record.
+        """
+        client = self.sched.zk_client.client
+        if sources is None:
+            last = imagelayouts.read(client, tenant.name)
+            sources = last.getSources() if last else {}
+        imagelayouts.publish(client, tenant.name, layouts.makeImageLayout(
+            tenant, self.image_tenants, sources))
 
     def getTriggerSchema(self):
         return {**super().getTriggerSchema(), vs.Required('event'):
@@ -118,6 +144,28 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         if self.pipelines is None:
             return []
         return unbuilt.findWarnings(tenant, self.pipelines)
+
+    def explainNoImageJob(self, tenant, name, event):
+        """
+        :param Tenant tenant: with its layout.
+        :param str name: canonical name of an image.
+        :param str event: ``image-build`` or ``image-validate``.
+        :return: why no job of the tenant would run for such an event of the
+            image, or its result would be ignored; None if one would run or
+            that is unknown.
+        """
+        try:
+            layout = self.pipelines and self.pipelines.get(tenant.name)
+        except ValueError:
+            return None
+        # Records of the previous release have no "runs".
+        if not layout or 'runs' not in layout.images.get(name, {}):
+            return None
+        # The event of zuul-web names the image itself.
+        is_own = event != IMAGE_BUILD or layout.getSource(name) == name
+        if layout.getRuns(name, event) and is_own:
+            return None
+        return imageproblems.explainNoJob(layout, tenant.name, name, event)
 
     def getJobVariables(self, job, item):
         """

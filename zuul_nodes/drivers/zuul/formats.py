@@ -43,8 +43,7 @@ def getFormats(layout, pipelines, name):
     image = layout.images.get(name)
     if image is None:
         return []
-    wanted = [Wanted(layout).getFormats(image.canonical_name),
-              *_getOthers(pipelines, layout.tenant, image.canonical_name)]
+    wanted = _getAll(layout, pipelines, image)
     formats = set().union(*filter(None, wanted))
     if not formats and None in wanted:
         log.warning(
@@ -53,6 +52,26 @@ def getFormats(layout, pipelines, name):
             'the layout of a tenant', name)
         return None
     return sorted(formats)
+
+
+def getOnlyFormats(layout, pipelines, image):
+    """
+    :param layout, pipelines: as of :func:`getFormats`.
+    :param Image image: of the layout.
+    :return: a set of the formats that providers of all tenants with the image
+        need; None if there may be unknown ones.
+    """
+    wanted = _getAll(layout, pipelines, image)
+    if None in wanted or not Wanted(layout).is_sure:
+        return None
+    return set().union(*wanted)
+
+
+def _getAll(layout, pipelines, image):
+    """:return: a list with an entry for each tenant: the formats in which it
+        needs an image; None if they are unknown."""
+    return [Wanted(layout).getFormats(image.canonical_name),
+            *_getOthers(pipelines, layout.tenant, image.canonical_name)]
 
 
 def _getOthers(pipelines, tenant, canonical_name):

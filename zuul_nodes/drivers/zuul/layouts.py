@@ -15,6 +15,7 @@ from zuul.model import SEVERITY_ERROR, Branch, NoMatchingParentError
 
 from zuul_nodes.drivers.zuul.formats import Wanted
 from zuul_nodes.imagelayouts import ImageLayout
+from zuul_nodes.imagetenants import UNLIMITED
 
 EVENTS = (IMAGE_BUILD, IMAGE_VALIDATE, IMAGE_DELETE)
 BUILT = 'image-built'
@@ -24,9 +25,12 @@ log = logging.getLogger('zuul.nodes.drivers.zuul')
 _silent = logging.Logger('silent', logging.CRITICAL)
 
 
-def makeImageLayout(tenant):
+def makeImageLayout(tenant, image_tenants=UNLIMITED, sources=None):
     """
     :param Tenant tenant: with its layout.
+    :param dict image_tenants: as of :func:`zuul_nodes.imagetenants.read`.
+    :param dict sources: canonical names of images that were built by the jobs
+        of other images -> canonical names of these.
     :return: :class:`zuul_nodes.imagelayouts.ImageLayout`
     """
     layout = tenant.layout
@@ -38,7 +42,8 @@ def makeImageLayout(tenant):
             **{event: _getNames(pipelines, isTriggeredBy, event)
                for event in EVENTS},
             BUILT: _getNames(pipelines, _reportsImages)},
-        images=_getImages(tenant, pipelines),
+        images=_addSources(_getImages(tenant, pipelines, image_tenants),
+                           sources or {}),
         broken=sorted({
             error.key.context.project_canonical_name
             for error in layout.loading_errors
@@ -76,7 +81,7 @@ def _reportsValidations(pipeline):
 REPORTS = {IMAGE_BUILD: _reportsImages, IMAGE_VALIDATE: _reportsValidations}
 
 
-def _getImages(tenant, pipelines):
+def _getImages(tenant, pipelines, image_tenants):
     # Cached, because projects define many images.
     find_jobs = functools.cache(functools.partial(_findJobs, tenant))
     pipeline_names = {event: _getNames(pipelines, isTriggeredBy, event)
@@ -86,16 +91,22 @@ def _getImages(tenant, pipelines):
         pipeline_names[event] = [
             name for name in pipeline_names[event] if name in reporting]
     wanted = Wanted(tenant.layout)
-    return {
-        image.canonical_name: {
-            'name': image.name, 'project': image.project_canonical_name,
-            'branch': image.branch,
+    images = {}
+    for image in tenant.layout.images.values():
+        if image.type != 'zuul':
+            continue
+        project_name = image.project_canonical_name
+        denied = [event for event in EVENTS if not image_tenants[event].allows(
+            tenant.name, project_name)]
+        images[image.canonical_name] = {
+            'name': image.name, 'project': project_name,
+            'branch': image.branch, 'denied': denied,
             'formats': wanted.getFormats(image.canonical_name), 'runs': {
-                event: [name for name in names if _isAny(image, event, (
-                    find_jobs(image.project_canonical_name, image.branch,
-                              name)))]
+                event: [name for name in names
+                        if event not in denied and _isAny(image, event, (
+                            find_jobs(project_name, image.branch, name)))]
                 for event, names in pipeline_names.items()}}
-        for image in tenant.layout.images.values() if image.type == 'zuul'}
+    return images
 
 
 def _isAny(image, event, found):
@@ -103,6 +114,19 @@ def _isAny(image, event, found):
     # Jobs without an image run for each of these events, but only jobs of an
     # image have an effect on it; deletion is the exception.
     return image.name in found or (event == IMAGE_DELETE and '' in found)
+
+
+def _addSources(images, sources):
+    """:return: the images, with the runs of the sources of those that have
+        none."""
+    for name, source in sources.items():
+        if name in images and source in images and (
+                IMAGE_BUILD not in images[name]['denied']
+                and not images[name]['runs'][IMAGE_BUILD]):
+            images[name]['source'] = source
+            images[name]['runs'][IMAGE_BUILD] = (
+                images[source]['runs'][IMAGE_BUILD])
+    return images
 
 
 def _findJobs(tenant, project_name, branch_name, pipeline_name):

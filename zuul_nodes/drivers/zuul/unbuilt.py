@@ -9,7 +9,7 @@ from zuul.configloader import LocalAccumulator
 from zuul.driver.zuul import IMAGE_BUILD
 from zuul.exceptions import ConfigurationSyntaxWarning
 
-from zuul_nodes.drivers.zuul.layouts import BUILT
+from zuul_nodes.imageproblems import explainNoJob
 
 
 class UnbuiltImageWarning(ConfigurationSyntaxWarning):
@@ -37,8 +37,11 @@ def findWarnings(tenant, pipelines):
         if image.type == 'zuul' and _isUnbuilt(image, tenant, layouts):
             LocalAccumulator(
                 warnings, image.source_context, 'image', image).addError(
-                    UnbuiltImageWarning(_explain(
-                        image, layouts[tenant.name])))
+                    UnbuiltImageWarning(
+                        f'No tenant builds the image "{image.name}" when it '
+                        'is missing. ' + explainNoJob(
+                            layouts[tenant.name], tenant.name,
+                            image.canonical_name, IMAGE_BUILD)))
     return warnings
 
 
@@ -50,17 +53,3 @@ def _isUnbuilt(image, tenant, layouts):
             and all('runs' in layout.images[name] for layout in having)
             and not any(layout.getRuns(name, IMAGE_BUILD)
                         for layout in having))
-
-
-def _explain(image, layout):
-    names = sorted({*layout.pipelines[IMAGE_BUILD]}.intersection(
-        layout.pipelines[BUILT]))
-    there = ('This tenant has such pipelines: ' + ', '.join(names) if names
-             else 'This tenant has no such pipeline')
-    return (
-        f'No tenant builds the image "{image.name}" when it is missing. '
-        f'Attach a job with "image-build-name: {image.name}" to a pipeline '
-        f'with the trigger event "{IMAGE_BUILD}" and the reporter "{BUILT}: '
-        f'true", in the configuration of the project '
-        f'{image.project_canonical_name} on the branch {image.branch}. '
-        f'{there}')

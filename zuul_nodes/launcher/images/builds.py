@@ -15,6 +15,7 @@ import logging
 from zuul_nodes import imagecontrols, undelivered
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageevents import EventKind
+from zuul_nodes.imagetenants import explainDenied
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findSource, isRejected
 from zuul_nodes.launcher.images.tenants import choose
@@ -148,7 +149,7 @@ class ImageBuilds:
         # A layout that can build it may come.
         if not tenant_name or self.records.steering.isPaused(name):
             return
-        image = self.pipelines.getAll()[tenant_name].images[name]
+        image = _getBuilt(self.pipelines.getAll()[tenant_name], name)
         transaction = self.records.session.transaction()
         self.events.send(
             transaction, EventKind.BUILD, name, tenant_name, image['name'],
@@ -162,8 +163,13 @@ class ImageBuilds:
         tenants = {
             tenant_name: layout for tenant_name, layout
             in self.pipelines.getAll().items() if name in layout.images}
+        denied = {tenant_name for tenant_name in tenants
+                  if not self.tenants.isAllowed(
+                      EventKind.BUILD, tenant_name, name)}
         for tenant_name, layout in tenants.items():
-            if self._isBuilding(tenant_name, layout, name):
+            # No result of a denied tenant counts.
+            if tenant_name not in denied and self._isBuilding(
+                    tenant_name, layout, name):
                 self.events.noteUnderWay(
                     EventKind.BUILD, name, sent, tenant_name)
                 self.schedule.checkLater()
@@ -189,7 +195,7 @@ class ImageBuilds:
             self._undelivered.discard(name)
             self.log.info('The image %s is missing in the format %s',
                           name, formats)
-            image = tenants[tenant_name].images[name]
+            image = _getBuilt(tenants[tenant_name], name)
             transaction = self.records.session.transaction()
             self.events.addEvent(
                 transaction, EventKind.BUILD, name, sent, tenant_name,
@@ -210,7 +216,8 @@ class ImageBuilds:
                 'builds it: a tenant needs a pipeline with the trigger event '
                 '"image-build" and the reporter "image-built" in which a job '
                 'whose "image-build-name" is that image runs for the project '
-                'of the image', name, formats)
+                'of the image%s', name, formats,
+                explainDenied(EventKind.BUILD, denied))
 
     def _isSettled(self, name):
         """:return: whether an image has been missing for long enough."""
@@ -221,4 +228,9 @@ class ImageBuilds:
         pipelines = {*layout.pipelines['image-build'],
                      *layout.pipelines['image-built']}
         return self.event_tracker.isBuilding(
-            tenant_name, sorted(pipelines), layout.images[name]['name'])
+            tenant_name, sorted(pipelines), _getBuilt(layout, name)['name'])
+
+
+def _getBuilt(layout, name):
+    """:return: the record of the image whose jobs build an image."""
+    return layout.images[layout.getSource(name)]

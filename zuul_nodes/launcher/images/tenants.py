@@ -2,9 +2,11 @@
 
 They tell which tenants build, validate and delete an image.  Several tenants
 may have the same image, each with its own providers and pipelines.  A tenant
-counts for a task only if it is able to execute it.
+counts for a task only if it is able to execute it and the operator allows it.
 """
 
+from zuul_nodes import imagetenants
+from zuul_nodes.canonicalnames import getProjectName
 from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imageuse import isUsable
 
@@ -31,11 +33,22 @@ class Tenants:
 
     :param Layouts layouts: of all tenants.
     :param ImagePipelines pipelines: the schedulers' records of pipelines.
+    :param Settings settings: tell which tenants the operator allows.
     """
 
-    def __init__(self, layouts, pipelines):
+    def __init__(self, layouts, pipelines, settings):
         self.layouts = layouts
         self.pipelines = pipelines
+        self.settings = settings
+
+    def isAllowed(self, kind, tenant_name, name):
+        """
+        :param EventKind kind: of the event that requests the task.
+        :param str name: canonical name of an image.
+        :return: whether the operator allows the task to a tenant.
+        """
+        allowed = getattr(self.settings, imagetenants.OPTIONS[kind])
+        return allowed.allows(tenant_name, getProjectName(name))
 
     def getBuilders(self, name):
         """
@@ -83,7 +96,8 @@ class Tenants:
             artifact.canonical_name, EventKind.DELETE))
         layout = self.pipelines.get(name)
         if layout and artifact.canonical_name not in layout.images and (
-                layout.pipelines[EventKind.DELETE]):
+                layout.pipelines[EventKind.DELETE]) and self.isAllowed(
+                    EventKind.DELETE, name, artifact.canonical_name):
             # The record has no jobs for an image that is gone.
             running[name] = layout.pipelines[EventKind.DELETE]
         return running
@@ -121,7 +135,8 @@ class Tenants:
         """
         if sent is None:
             return False
-        if sent.tenant_name not in self.layouts.states:
+        if (sent.tenant_name not in self.layouts.states
+                or not self.isAllowed(kind, sent.tenant_name, name)):
             return True
         layout = self.pipelines.get(sent.tenant_name)
         return layout is not None and not (
@@ -131,13 +146,15 @@ class Tenants:
     def _getRunning(self, name, kind):
         return {tenant_name: runs for tenant_name, layout
                 in self.pipelines.getAll().items()
-                if (runs := layout.getRuns(name, kind))}
+                if (runs := layout.getRuns(name, kind))
+                and self.isAllowed(kind, tenant_name, name)}
 
     def _getUnknown(self, artifact):
         name = artifact.build_tenant_name
         known = name not in self.layouts.states or (
             self.pipelines.get(name))
-        return {} if known else {name: None}
+        return {name: None} if not known and self.isAllowed(
+            EventKind.VALIDATE, name, artifact.canonical_name) else {}
 
 
 def _begin(name, several):

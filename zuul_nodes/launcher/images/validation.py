@@ -4,6 +4,7 @@ import logging
 import urllib.parse
 
 from zuul_nodes.imageevents import EventKind
+from zuul_nodes.imagetenants import OPTIONS, SECTION
 from zuul_nodes.launcher.images.policy import isWaiting
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import sync
@@ -14,6 +15,9 @@ NO_VALIDATOR = (
     'providers {providers}) and a pipeline with the trigger event '
     '"{event}" in which a job with the image-build-name "{name}" runs for the '
     'project of the image')
+# Tenants read the remark, so it names none.
+DENIED = (f'. "{OPTIONS[EventKind.VALIDATE]}" in [{SECTION}] of zuul.conf '
+          'does not list every tenant with the image')
 
 
 class Validation:
@@ -87,9 +91,13 @@ class Validation:
 
     def _isUnderWay(self, tenant_name, upload):
         layout = self.pipelines.get(tenant_name)
-        return layout is not None and self.event_tracker.isUnderWay(
-            tenant_name, layout.pipelines[EventKind.VALIDATE],
-            'image_upload_uuid', upload.uuid)
+        return (layout is not None
+                # No result of another tenant counts.
+                and self.tenants.isAllowed(
+                    EventKind.VALIDATE, tenant_name, upload.canonical_name)
+                and self.event_tracker.isUnderWay(
+                    tenant_name, layout.pipelines[EventKind.VALIDATE],
+                    'image_upload_uuid', upload.uuid))
 
     def addEvent(self, transaction, upload):
         """Request the validation of an upload that becomes ready.
@@ -117,6 +125,10 @@ class Validation:
             name=artifact.name, event=EventKind.VALIDATE,
             providers=', '.join(map(urllib.parse.unquote_plus,
                                     upload.providers or ())))
+        if not all(self.tenants.isAllowed(EventKind.VALIDATE, name,
+                                          artifact.canonical_name)
+                   for name in self.pipelines.getAll()):
+            text += DENIED
         if self.records.remarks.getRemark(upload.uuid) != text:
             self.records.remarks.setRemark(upload.uuid, text)
             self.log.warning('%s is not in service: %s', upload, text)

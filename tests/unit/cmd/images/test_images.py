@@ -76,14 +76,15 @@ def addUpload(context, artifact, **kwargs):
         'validated': True} | kwargs)
 
 
-def addTenant(context, name, *images, builds=('image-build',)):
+def addTenant(context, name, *images, builds=('image-build',), denied=()):
     """A tenant that has these images."""
     context.client.ensure_path(f'/zuul/layout/{name}')
     imagelayouts.publish(context.client, name, imagelayouts.ImageLayout(
         'layout', {'image-build': list(builds)}, {
             f'example.com%2Fnodes/{image}': {
                 'name': image, 'project': 'example.com/nodes',
-                'branch': 'main', 'runs': {'image-build': list(builds)}}
+                'branch': 'main', 'runs': {'image-build': list(builds)},
+                'denied': list(denied)}
             for image in images}))
 
 
@@ -226,6 +227,16 @@ def test_an_image_that_was_never_built(context, images, builds, text):
     assert (row[0], row[4]) == ('example.com/nodes/debian', 'not built')
     assert row[-1].startswith(text)
     assert all(line[0] == '' for line in more)
+
+
+def test_an_image_that_tenants_may_not_build(context, images):
+    for name in 'ab':
+        addTenant(context, name, 'debian', builds=(), denied=['image-build'])
+    addTenant(context, 'c', 'debian', builds=())
+    expected = ('; "image_build_tenants" in [launcher] of zuul.conf does not '
+                'list the tenants a, b for its project')
+    assert expected in getText(images())
+    assert getRefusal(images('build', 'debian')).endswith(expected)
 
 
 def test_a_format_that_builds_have_not(context, images):

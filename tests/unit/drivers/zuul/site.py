@@ -12,6 +12,7 @@ from zuul.zk.zkobject import ZKContext
 from tests.unit.configloader.tenant import CONFIG, NODES, Tenant
 from zuul_nodes import uploadboots
 from zuul_nodes.drivers.zuul import records
+from zuul_nodes.drivers.zuul.formats import KEPT
 
 PIPELINES_FILE = (CONFIG, 'main', 'zuul.d/pipelines.yaml')
 IMAGES_FILE = (NODES, 'main', 'zuul.d/images.yaml')
@@ -124,6 +125,7 @@ class Scheduler:
     """What of a scheduler has to do with records of images."""
 
     def __init__(self, config, loaded):
+        self.config = config
         self.abide = loaded.abide
         self.local_layout_state = {}
         self.connections = loaded.connections
@@ -176,6 +178,14 @@ class Site:
         self.loaded = loaded
         self.scheduler = scheduler
         self.enqueue = enqueue
+
+    def needFormats(self, *formats, name=DEBIAN):
+        """Let providers need an image in more formats, as when a change adds
+        such providers."""
+        layout = self.loaded.layout
+        needed = getattr(layout, KEPT, {DEBIAN: {'raw'}})
+        setattr(layout, KEPT, needed | {
+            name: needed.get(name, set()).union(formats)})
 
     def makeItem(self, *artifacts, **kwargs):
         item = self.enqueue(self.loaded, 'build', **kwargs)

@@ -1,5 +1,6 @@
 """Jobs learn the formats in which providers want an image."""
 
+import configparser
 import types
 
 import pytest
@@ -46,8 +47,9 @@ def getFormats(loaded, layout=None, image='debian'):
 def loadTenant(loadTenant):
     def load(*args, **kwargs):
         loaded = loadTenant(*args, **kwargs)
-        loaded.driver.registerScheduler(
-            types.SimpleNamespace(local_layout_state={'tenant': None}))
+        loaded.driver.registerScheduler(types.SimpleNamespace(
+            local_layout_state={'tenant': None},
+            config=configparser.ConfigParser()))
         return loaded
     return load
 

@@ -41,7 +41,8 @@ def test_pipelines_and_images(loadTenant):
     assert layout.pipelines == {
         'image-build': ['build'], 'image-validate': ['validate'],
         'image-delete': ['delete'], 'image-built': ['build']}
-    image = {'project': 'example.com/nodes', 'branch': 'main', 'runs': {
+    image = {'project': 'example.com/nodes', 'branch': 'main', 'denied': [],
+             'runs': {
         'image-build': ['build'], 'image-validate': ['validate'],
         'image-delete': ['delete']}}
     # One of them has no provider, and the cloud's own is none of ours.

@@ -5,6 +5,7 @@ from zuul import model
 from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul.zk.exceptions import LockException
 
+from tests.fixtures.waiting import waitFor
 from tests.unit.drivers.zuul.site import (
     DEBIAN,
     FEDORA,
@@ -14,9 +15,11 @@ from tests.unit.drivers.zuul.site import (
     JOBS_FILE,
     PIPELINES,
     PIPELINES_FILE,
+    PROVIDERS,
     PROVIDERS_FILE,
     RACK,
     URL,
+    Site,
     getBuild,
     makeArtifact,
 )
@@ -33,6 +36,10 @@ OTHER_TENANT = '''
     name: second
     section: rack
     labels: [debian]
+'''
+ARCH = '''
+- section: {name: arch, connection: other, images: [arch], flavors: [small]}
+- provider: {name: arch, section: arch}
 '''
 
 
@@ -68,6 +75,8 @@ def test_successful_build_makes_artifact_and_uploads(site):
 
 
 def test_several_images(site):
+    site.needFormats('qcow2')
+    site.needFormats('raw', name=FEDORA)
     item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'),
                          makeArtifact(image_name='fedora'))
     site.setArtifacts(getBuild(item, 'build-fedora'), makeArtifact())
@@ -77,7 +86,7 @@ def test_several_images(site):
                   for artifact in artifacts) == [
         (DEBIAN, 'qcow2', 'ready'), (DEBIAN, 'raw', 'ready'),
         (FEDORA, 'raw', 'ready')]
-    # The others are wanted by nobody.
+    # The others are for providers that do not exist yet.
     upload, = site.uploads
     assert upload.artifact_uuid in [
         artifact.uuid for artifact in artifacts
@@ -85,6 +94,7 @@ def test_several_images(site):
 
 
 def test_job_of_the_image_itself_counts_before_others_that_build_it(site):
+    site.needFormats('raw', name=FEDORA)
     # By the names of the jobs, build-debian would be the first.
     item = site.makeItem(makeArtifact(image_name='fedora'))
     site.setArtifacts(getBuild(item, 'build-fedora'),
@@ -92,7 +102,8 @@ def test_job_of_the_image_itself_counts_before_others_that_build_it(site):
     site.report(item)
     artifact, = site.artifacts
     assert artifact.url == f'{URL}-fedora'
-    message, = item.current_build_set.warning_messages
+    message, missing = item.current_build_set.warning_messages
+    assert 'The image "debian" is also needed in the format raw' in missing
     assert message.startswith(
         'The image "fedora" of the job build-debian in the format raw is '
         'ignored: the job build-fedora of this buildset ')
@@ -107,6 +118,7 @@ def test_first_by_name_of_several_jobs_of_an_image_counts(makeSite):
     build:
       jobs: [a-debian]
 '''})
+    site.needFormats('qcow2')
     item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'))
     site.setArtifacts(getBuild(item, 'a-debian'),
                       makeArtifact(url=f'{URL}-a'))
@@ -133,6 +145,7 @@ def test_pipeline_decides_whether_images_are_validated(
 
 @pytest.mark.parametrize('result', ['FAILURE', 'SKIPPED', None])
 def test_build_without_success(site, result):
+    site.needFormats('raw', name=FEDORA)
     item = site.makeItem(makeArtifact())
     site.setArtifacts(getBuild(item, 'build-fedora'), makeArtifact())
     getBuild(item)._set(result=result)
@@ -173,7 +186,8 @@ def test_bad_artifact(site):
 
 def test_image_of_a_change(site):
     layout, _ = site.loaded.propose({
-        IMAGES_FILE: IMAGES + '- image: {name: arch, type: zuul}\n'})
+        IMAGES_FILE: IMAGES + '- image: {name: arch, type: zuul}\n',
+        PROVIDERS_FILE: PROVIDERS + ARCH})
     item = site.makeItem(makeArtifact(image_name='arch'), layout=layout)
     site.report(item)
     artifact, = site.artifacts
@@ -235,6 +249,7 @@ def test_uploads_of_an_artifact_in_use_are_left_alone(site):
 @pytest.mark.parametrize('calls', range(12))
 def test_next_report_completes_that_of_a_killed_scheduler(
         site, monkeypatch, calls):
+    site.needFormats('qcow2')
     item = site.makeItem(makeArtifact(), makeArtifact(format='qcow2'))
     save = model.zkobject.ZKObject._save
     left = calls
@@ -282,7 +297,7 @@ def test_artifact_that_somebody_else_has_locked(site, monkeypatch):
 
 
 def test_a_format_that_no_artifact_has_is_a_warning(site):
-    site.loaded.layout.providers['rack'].images['debian'].format = 'vhd'
+    site.needFormats('vhd')
     item = site.makeItem(makeArtifact())
     site.report(item)
     warning, = item.current_build_set.warning_messages
@@ -307,3 +322,78 @@ def test_a_format_that_successful_builds_have_not_is_on_record(site):
         'tenant': undelivered.Undelivered(site.loaded.layout.uuid, {'vhd'})}
     site.report(site.makeItem(makeArtifact(format='vhd')))
     assert undelivered.read(client, DEBIAN) == {}
+
+
+# Formats that no provider needs
+
+@pytest.mark.parametrize('number', [1, 10, 300])
+def test_formats_that_no_provider_needs_are_not_recorded(
+        site, audited, number):
+    item = site.makeItem(makeArtifact(), *(
+        makeArtifact(format=f'f{each}', url=f'{URL}{each}')
+        for each in range(number)))
+    site.report(item)
+    assert [artifact.format for artifact in site.artifacts] == ['raw']
+    warning, = item.current_build_set.warning_messages
+    assert warning.startswith(
+        'Images of the job build-debian are ignored, because no provider of '
+        'any tenant needs them: "debian" in the format f0')
+    assert ('and 290 others' in warning) is (number == 300)
+    assert len(warning) < 700
+    line, = audited.read(event='refused')
+    assert line['build'] == getBuild(item).uuid
+
+
+def test_warning_about_formats_names_each_job(site):
+    item = site.makeItem(makeArtifact(format='vhd'))
+    site.setArtifacts(getBuild(item, 'build-fedora'), makeArtifact())
+    site.report(item)
+    assert site.artifacts == []
+    missing, *unneeded = sorted(
+        item.current_build_set.warning_messages, key=lambda text: 'job' in text
+        and 'Images' in text)
+    assert 'The image "debian" is also needed in the format raw' in missing
+    assert [text.split(': ')[1].partition('.')[0] for text in unneeded] == [
+        '"debian" in the format vhd', '"fedora" in the format raw']
+
+
+def test_job_that_returns_only_unneeded_formats_is_on_record(site):
+    """Otherwise, launchers would request such builds without end."""
+    site.report(site.makeItem(makeArtifact(format='qcow2')))
+    assert undelivered.read(site.scheduler.zk_client.client, DEBIAN)[
+        'tenant'].formats == {'raw'}
+
+
+@pytest.mark.parametrize('image, formats', [
+    # Another tenant needs vhd; no tenant needs fedora.
+    ('debian', ['raw', 'vhd']), ('fedora', [])])
+def test_formats_that_another_tenant_needs(site, loadTenant, image, formats):
+    other = loadTenant()
+    other.layout.providers['rack'].images['debian'].format = 'vhd'
+    site.scheduler.publish(other, 'other')
+    waitFor(lambda: site.loaded.driver.findFormats(
+        site.makeItem(), 'debian') == ['raw', 'vhd'])
+    site.report(site.makeItem(*(
+        makeArtifact(image_name=image, format=each)
+        for each in ('qcow2', 'raw', 'vhd'))))
+    assert sorted(artifact.format for artifact in site.artifacts) == formats
+
+
+@pytest.mark.parametrize('image', ['debian', 'fedora'])
+def test_no_format_is_refused_while_a_tenant_is_unknown(site, image):
+    """Not even one beside formats that are known."""
+    site.scheduler.local_layout_state['new'] = None
+    site.report(site.makeItem(makeArtifact(image_name=image, format='vhd')))
+    artifact, = site.artifacts
+    assert (artifact.name, artifact.format) == (image, 'vhd')
+
+
+@pytest.mark.parametrize('image', ['debian', 'fedora'])
+def test_no_format_is_refused_while_a_provider_is_in_error(
+        loadTenant, makeScheduler, enqueue, image):
+    loaded = loadTenant({PROVIDERS_FILE: PROVIDERS + '''
+- provider: {name: broken, section: missing}
+'''}, complete=False)
+    site = Site(loaded, makeScheduler(loaded), enqueue)
+    site.report(site.makeItem(makeArtifact(image_name=image, format='vhd')))
+    assert [artifact.name for artifact in site.artifacts] == [image]

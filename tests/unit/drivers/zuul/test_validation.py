@@ -2,7 +2,13 @@
 
 import pytest
 
-from tests.unit.drivers.zuul.site import WHERE, getBuild
+from tests.unit.drivers.zuul.site import (
+    JOBS,
+    JOBS_FILE,
+    WHERE,
+    getBuild,
+    getJob,
+)
 
 
 @pytest.mark.parametrize('action, validated', [
@@ -64,6 +70,66 @@ def test_a_verdict_counts_beside_a_job_without_one(site):
     getBuild(item, 'other')._set(result='NODE_FAILURE')
     site.report(item, 'failure')
     assert site.uploads[0].validated is False
+
+
+@pytest.fixture
+def several(makeSite):
+    """A site with two validation jobs of the image."""
+    site = makeSite({JOBS_FILE: JOBS + '''
+- job: {name: try-debian, parent: base, image-build-name: debian}
+- project:
+    validate:
+      jobs: [try-debian]
+'''})
+    site.addUpload()
+    return site
+
+
+def test_failure_of_a_job_that_does_not_vote(several):
+    item = several.makeValidation()
+    getJob(item, 'try-debian')._set(voting=False)
+    getBuild(item, 'try-debian')._set(result='FAILURE')
+    several.report(item, 'success')
+    upload, = several.uploads
+    assert upload.validated is True
+    assert upload.build_uuid == getBuild(item).uuid
+    assert item.current_build_set.warning_messages == [
+        'The job try-debian of the image upload upload has the result '
+        'FAILURE, which rejects no image because the job is not voting. Let '
+        'it vote if it has to decide']
+
+
+@pytest.mark.parametrize('result', ['FAILURE', 'TIMED_OUT'])
+def test_buildset_decides_if_no_job_of_the_image_votes(several, result):
+    item = several.makeValidation()
+    for name in ('build-debian', 'try-debian'):
+        getJob(item, name)._set(voting=False)
+        getBuild(item, name)._set(result=result)
+    several.report(item, 'success')
+    assert several.uploads[0].validated is True
+    assert len(item.current_build_set.warning_messages) == 2
+
+
+def test_failure_without_a_vote_beside_one_without_a_verdict(several):
+    item = several.makeValidation()
+    getJob(item)._set(voting=False)
+    getBuild(item)._set(result='FAILURE')
+    getBuild(item, 'try-debian')._set(result='NODE_FAILURE')
+    several.report(item, 'failure')
+    assert several.uploads[0].validated is None
+    assert ('no voting job has the result FAILURE, only NODE_FAILURE, SUCCESS'
+            in item.current_build_set.warning_messages[1])
+
+
+def test_failure_with_a_vote_beside_one_without(several):
+    item = several.makeValidation()
+    getJob(item)._set(voting=False)
+    for name in ('build-debian', 'try-debian'):
+        getBuild(item, name)._set(result='FAILURE')
+    several.report(item, 'failure')
+    upload, = several.uploads
+    assert upload.validated is False
+    assert upload.build_uuid == getBuild(item, 'try-debian').uuid
 
 
 def test_failure_of_another_job(site):

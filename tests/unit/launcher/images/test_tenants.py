@@ -12,10 +12,11 @@ from tests.fixtures.imagetenants import (
     addUpload,
     getAsked,
     passOn,
+    publish,
 )
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.waiting import waitFor
-from zuul_nodes import imageevents, undelivered
+from zuul_nodes import imagecontrols, imageevents, undelivered
 from zuul_nodes.imageevents import EventKind, Sent
 from zuul_nodes.imagelayouts import ImageLayout
 from zuul_nodes.launcher.images import KEY, policy
@@ -180,6 +181,63 @@ def test_a_missing_format_is_forgotten_when_it_is_uploaded(
         addArtifact(launcher), 'rack', 'a', **READY | {'validated': True})
     launcher.images.builds.reconcile()
     assert launcher.records.undelivered.get() == set()
+
+
+# Images that the jobs of another image build
+
+FEDORA = DEBIAN.replace('debian', 'fedora')
+
+
+@pytest.fixture
+def withFedora(launcher):
+    """:return: a function that writes a tenant that needs two images, of
+        which its jobs of one build both."""
+    def withFedora():
+        launcher.setLayout(LAYOUT + PROVIDER.replace('NAME', 'rack'), 'a')
+        common = {'project': 'example.com/nodes', 'runs': {
+            'image-build': ['image-build'], 'image-validate': [],
+            'image-delete': []}}
+        publish(launcher, 'a', 'b')
+        launcher.pipelines.publish(tenant='a', pipelines=PIPELINES, images={
+            DEBIAN: common | {'name': 'debian', 'branch': 'stable'},
+            FEDORA: common | {'name': 'fedora', 'branch': 'main',
+                              'source': DEBIAN}})
+    return withFedora
+
+
+def getNames(launcher):
+    return [(*event.image_names, event.branch)
+            for event in launcher.pipelines.all_events['a']]
+
+
+def test_event_names_the_image_whose_jobs_build_it(
+        launcher, withFedora, caplog):
+    withFedora()
+    addArtifact(launcher)
+    for _ in range(2):
+        launcher.images.builds.reconcile()
+    assert getNames(launcher) == [('debian', 'stable')]
+    assert 'no tenant builds it' not in caplog.text
+    assert launcher.jobs.events.get(EventKind.BUILD, FEDORA)
+
+
+def test_one_build_is_requested_for_both_images(launcher, withFedora):
+    withFedora()
+    for _ in range(2):
+        launcher.images.builds.reconcile()
+    assert getNames(launcher) == [('debian', 'stable')]
+
+
+def test_operator_orders_a_build_of_the_image_whose_jobs_build_it(
+        launcher, withFedora):
+    withFedora()
+    for name in ('debian', 'fedora'):
+        addArtifact(launcher, image=name)
+    imagecontrols.add(launcher.zk_client.client, imagecontrols.Control.ORDERED,
+                      FEDORA, 'test')
+    waitFor(launcher.records.steering.getOrdered)
+    launcher.images.builds.reconcile()
+    assert getNames(launcher) == [('debian', 'stable')]
 
 
 # Who validates
