@@ -1,6 +1,5 @@
 """Finds out why a provider cannot serve a label now, or ever."""
 
-from collections.abc import Iterator
 import functools
 from typing import NamedTuple
 
@@ -30,9 +29,12 @@ class Refusal(NamedTuple):
 
     :ivar is_lasting: whether it has failed for long; if not, only requests do
         not wait for which Zuul then requests an alternative.
+    :ivar is_over: whether the pause after the last failure is over: then
+        requests do not wait that have failed there; others try it once.
     """
     reason: str
     is_lasting: bool = True
+    is_over: bool = False
 
 
 class Blockers:
@@ -79,15 +81,17 @@ class Blockers:
             self.capacity.limits.getProblem(provider, label_name))
 
     def getRefusal(self, request: NodesetRequest, provider: BaseProvider,
-                   label_name: str) -> Obstacle | None:
-        """:return: why a provider can never launch a node of the label; None
-            if it can."""
+                   label_name: str, has_failed: bool) -> Obstacle | None:
+        """
+        :param has_failed: whether a launch for the request has failed there.
+        :return: why a provider can never launch a node of the label; None if
+            it can.
+        """
         if not self.canUse(request, provider, label_name):
             return NO_IMAGE
-        for refusal in self._getRefusals(provider, label_name):
-            if refusal.is_lasting or requestnotes.hasAlternative(request):
-                return Obstacle(
-                    Reason.PAUSED, f'is paused: {refusal.reason}')
+        if refusal := self._findRefusal(
+                request, provider, label_name, has_failed):
+            return refusal
         if (self.isAsked and self.isAsked(provider, label_name)
                 and self.capacity.limits.getCharges(
                     provider, label_name) is None):
@@ -97,25 +101,34 @@ class Blockers:
                 or self.capacity.limits.getProblem(provider, label_name)))
         return None
 
-    def _getRefusals(self, provider: BaseProvider,
-                     label_name: str) -> Iterator[Refusal]:
-        """:return: those of a provider and of its label."""
+    def _findRefusal(self, request: NodesetRequest, provider: BaseProvider,
+                     label_name: str, has_failed: bool) -> Obstacle | None:
         # Seldom are there any.
-        if self.refusals:
-            subject = getSubject(provider, label_name)
-            for each in (subject.whole, subject):
-                if each in self.refusals:
-                    yield self.refusals[each]
+        if not self.refusals:
+            return None
+        subject = getSubject(provider, label_name)
+        for each in (subject.whole, subject):
+            refusal = self.refusals.get(each)
+            if refusal and (has_failed or not refusal.is_over) and (
+                    refusal.is_lasting
+                    or requestnotes.hasAlternative(request)):
+                return Obstacle(
+                    Reason.PAUSED, f'is paused: {refusal.reason}')
+        return None
 
     def getObstacle(self, request: NodesetRequest, provider: BaseProvider,
-                    label_name: str) -> Obstacle | None:
-        """:return: why a provider cannot launch a node for a request now; None
-            if it can."""
+                    label_name: str, has_failed: bool) -> Obstacle | None:
+        """
+        :param has_failed: as of :meth:`getRefusal`.
+        :return: why a provider cannot launch a node for a request now; None
+            if it can.
+        """
         if not self.canUse(request, provider, label_name):
             return NO_IMAGE
         if missing := self._findMissing(request, provider, label_name):
             return Obstacle(Reason.NO_IMAGE, missing)
-        return self.getPause(provider, label_name)
+        return self.getPause(provider, label_name) or self._findRefusal(
+            request, provider, label_name, has_failed)
 
     def _findMissing(self, request: NodesetRequest, provider: BaseProvider,
                      label_name: str) -> str | None:

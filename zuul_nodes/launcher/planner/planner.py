@@ -411,12 +411,18 @@ class Planner:
             self.blockers.refusals[subject] = Refusal(reason, is_lasting)
             self._renew({subject.provider})
 
-    def admit(self, subject: Subject) -> None:
-        """End what :meth:`refuse` has begun."""
+    def admit(self, subject: Subject, is_certain: bool = True) -> None:
+        """End what :meth:`refuse` has begun.
+
+        :param is_certain: if not, for requests that have not failed there.
+        """
         if subject not in self.blockers.refusals:
             return
         with self._change():
-            if self.blockers.refusals.pop(subject, None):
+            if refusal := self.blockers.refusals.pop(subject, None):
+                if not is_certain and subject.provider in self.scope.by_name:
+                    self.blockers.refusals[subject] = refusal._replace(
+                        is_over=True)
                 self._renew({subject.provider})
 
     def hasLaunched(self, subject: Subject) -> bool:

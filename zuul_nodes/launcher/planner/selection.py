@@ -360,13 +360,15 @@ class Draft:
 class Ever:
     """As if nothing were in use.
 
-    :param getRefusal: gives for a provider and a label why the provider
-        does not make it, whatever it has room for; or None.
+    :param getRefusal: gives for a provider, a label and whether the request
+        has failed there why the provider does not make it, whatever it has
+        room for; or None.
     :param isHandled: tells whether a launcher handles a provider.
     """
 
     def __init__(self, limits: Limits,
-                 getRefusal: Callable[[BaseProvider, str], Obstacle | None],
+                 getRefusal: Callable[
+                     [BaseProvider, str, bool], Obstacle | None],
                  isHandled: Callable[[BaseProvider], bool]) -> None:
         self.limits = limits
         self.getRefusal = getRefusal
@@ -428,7 +430,9 @@ class Ever:
             return Obstacle(Reason.NO_FREE_NODE, withProblem(
                 f'{provider.name} has not enough nodes',
                 getSlotProblem(provider.labels[want.label_name])))
-        refusal = self.getRefusal(provider, want.label_name)
+        refusal = self.getRefusal(
+            provider, want.label_name,
+            provider.canonical_name in want.temporary)
         return refusal and refusal._replace(text=f'{provider.name} {refusal}')
 
     def getCharges(self, provider: BaseProvider, label_name: str) -> Charges:
@@ -473,8 +477,8 @@ class Now:
     """As things are.
 
     :param rank: of the request.
-    :param getObstacle: gives for a provider and a label why no node can be
-        made now, or None.
+    :param getObstacle: gives for a provider, a label and whether the request
+        has failed there why no node can be made now, or None.
     :param shuffle: puts a list into another order.
     :ivar zone: the availability zone of all nodes; None if each may be
         in another one.
@@ -483,7 +487,8 @@ class Now:
     zone: str | None = None
 
     def __init__(self, capacity: Capacity, rank: Rank, needs: Needs,
-                 getObstacle: Callable[[BaseProvider, str], Obstacle | None],
+                 getObstacle: Callable[
+                     [BaseProvider, str, bool], Obstacle | None],
                  shuffle: Callable[[list[Any]], object]) -> None:
         self.capacity = capacity
         self.limits = capacity.limits
@@ -542,7 +547,9 @@ class Now:
             if zones and self.zone not in zones:
                 return Obstacle(Reason.OTHER, (
                     f'makes no {want.label_name} in zone {self.zone}'))
-        return self._getObstacle(provider, want.label_name)
+        return self._getObstacle(
+            provider, want.label_name,
+            provider.canonical_name in want.temporary)
 
     def getCharges(self, provider: BaseProvider, label_name: str) -> Charges:
         return self.capacity.limits.getCharges(provider, label_name) or {}

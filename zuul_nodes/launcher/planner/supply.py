@@ -80,9 +80,9 @@ class Supply:
 
         A lack of quota concerns all labels of the provider, a lack of capacity
         the label alone.  Of a temporary failure, the cause is unknown: it is
-        the label's until a second label of the provider fails, too.  During
-        the pause after a failure that lasts for too long, requests do not wait
-        for its end.
+        the label's until a second label of the provider fails, too.  After
+        failures that last for too long, requests do not wait for the end of
+        the pause, and try it once more at the most.
 
         :param subject: the label of the node that was not launched.
         :param seconds: that the launch took.
@@ -139,7 +139,7 @@ class Supply:
                 self.lasting.isLasting(failure, row)
                 and self.planner.hasLaunched(subject)):
             # The capacity is in use, and comes back.
-            self.lasting.clear(failure, subject)
+            self._clear(failure, subject)
             return None
         return row
 
@@ -174,8 +174,10 @@ class Supply:
             # This is the end of an earlier pause.
             self.queue.addAfter(('provider', subject), left)
             return
-        # Whether the cloud can serve it now, only an attempt can tell.
-        self.planner.admit(subject)
+        # Whether the cloud can serve it now, only an attempt can tell: one for
+        # each request, as those of several providers need not be paused at
+        # the same time.
+        self.planner.admit(subject, is_certain=False)
         self.planner.resume(subject)
         self.capacityChanged()
         self.noteChange()

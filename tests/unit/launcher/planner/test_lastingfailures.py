@@ -178,3 +178,37 @@ def test_nodes_show_that_there_is_capacity(state, is_launched):
     assert world.planner.hasLaunched(BIG) == is_launched
     world.removeNode(node)
     assert not world.planner.hasLaunched(BIG)
+
+
+def test_request_that_has_failed_there_does_not_wait_for_the_end_of_a_pause():
+    """Launches elsewhere may take longer than the pause; others try it."""
+    world = World(Provider('a', 'big'), Provider('b', 'big'))
+    refuse(world)
+    world.planner.admit(BIG, is_certain=False)
+    world.planner.resume(BIG)
+    failed = {'failed_providers': [], 'temporary': {
+        world.getSubject('a').provider: 'full'}}
+    _, decision = world.request('big', provider_node_data=[failed])
+    assert decision.slots[0].provider.name == 'b'
+    refuse(world, 'b')
+    _, decision = world.request('big', provider_node_data=[failed])
+    assert decision == Impossible(
+        'No provider can serve it. Label big: a: a is paused: no capacity for '
+        'a day; b: b is paused: no capacity for a day')
+    _, decision = world.request('big')
+    assert decision.slots[0].provider.name == 'a'
+    # A launch has succeeded.
+    world.planner.admit(BIG)
+    _, decision = world.request('big', provider_node_data=[failed])
+    assert decision.slots[0].provider.name == 'a'
+
+
+def test_refusal_by_a_provider_that_is_gone_is_forgotten():
+    world = World(Provider('a', 'big'), Provider('b', 'big'))
+    refuse(world)
+    refuse(world, 'b')
+    del world.planner.scope.by_name[BIG.provider]
+    for name in ('a', 'b'):
+        world.planner.admit(world.getSubject(name, 'big'), is_certain=False)
+    assert [each.provider for each in world.planner.blockers.refusals] == [
+        world.getSubject('b').provider]
