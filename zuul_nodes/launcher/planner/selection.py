@@ -89,12 +89,12 @@ def getNeeds(request: NodesetRequest) -> Needs:
 
 def countByLauncher(request: NodesetRequest,
                     provider: BaseProvider) -> collections.Counter[str]:
-    """:return: name of a launcher -> how often it has failed to launch nodes of
-        a request at a provider."""
+    """:return: name of a launcher -> how often it has failed to launch a node
+        of a request at a provider."""
     failed: collections.Counter[str] = collections.Counter()
     for data in request.provider_node_data:
-        failed.update((data.get('failed_launchers') or {}).get(
-            provider.canonical_name))
+        failed.update(data.get('failed_launchers', {}).get(
+            provider.canonical_name, {}))
     return failed
 
 

@@ -148,7 +148,7 @@ def getAttempts(provider):
 
 def getLauncher(node):
     """:return: the name of the launcher whose launch of a node has failed;
-        None if the node's record does not say it, as those of Zuul's launchers.
+        None if its record does not say it, as those of Zuul's launchers.
     """
     return (node.create_state or {}).get('launcher')
 
