@@ -20,7 +20,12 @@ from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes import requestnotes
 from zuul_nodes.drivers import CapacityError, DriverError, PermanentError
 from zuul_nodes.launcher.providers import getSubject, getSubjectOf
-from zuul_nodes.launcher.providers.failures import Failure, classify, describe
+from zuul_nodes.launcher.providers.failures import (
+    Failure,
+    classify,
+    countFailed,
+    describe,
+)
 from zuul_nodes.plugin import requestprojects
 
 State = ProviderNode.State
@@ -118,6 +123,89 @@ def test_describe_errors_in_one_line():
     assert describe(RuntimeError()) == 'RuntimeError'
     assert describe(KeyError('size')) == "KeyError('size')"
     assert len(describe(RuntimeError('x' * 9999))) == 500
+
+
+@pytest.mark.parametrize('attempts, counts', [
+    # One launcher.
+    (1, [1]), (2, [1, 2]), (3, [2, 3]), (9, [8, 9]),
+])
+def test_permanent_failure_is_confirmed_once(attempts, counts):
+    assert countPermanent(attempts, [0] * len(counts)) == counts
+
+
+@pytest.mark.parametrize('attempts, untried, counts', [
+    # It is the only attempt.
+    (1, [2], [1]),
+    # Two launchers: the second one confirms it.
+    (2, [1, 0], [1, 2]), (3, [1, 0], [2, 3]), (9, [1, 0], [8, 9]),
+    # Each of several confirms it.
+    (2, [2, 1, 0], [1, 1, 2]),
+    (3, [2, 1, 0], [1, 2, 3]),
+    (3, [4, 3, 2, 1, 0], [1, 2, 2, 2, 3]),
+    (9, [2, 1, 0], [7, 8, 9]),
+    # One of them has gone meanwhile, or has come.
+    (5, [2, 0], [3, 4]),
+    (3, [1, 1, 0], [2, 2, 3]),
+])
+def test_permanent_failure_is_confirmed_by_each_launcher(
+        attempts, untried, counts):
+    assert countPermanent(attempts, untried) == counts
+
+
+def countPermanent(attempts, untried):
+    """
+    :param list untried: how many launchers have not failed after each failure.
+    :return: how many attempts have failed after each.
+    """
+    failed, counts = 0, []
+    for number in untried:
+        failed = countFailed(failed, Failure.PERMANENT, attempts, number)
+        counts.append(failed)
+    return counts
+
+
+@pytest.mark.parametrize('untried', [0, 1, 5])
+@pytest.mark.parametrize('failure', Failure)
+def test_other_failures_count_whichever_launcher_had_them(failure, untried):
+    if failure is not Failure.PERMANENT:
+        assert countFailed(1, failure, 3, untried) == 1 + (
+            failure is Failure.ATTEMPT)
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.02, provider_longest_backoff=0.02)
+@pytest.mark.parametrize('error, number', [
+    (RuntimeError('no boot'), 1), (PermanentError('no flavor'), 1),
+    (ConnectionError('down'), 1), (QuotaException('full'), 0),
+    (CapacityError('no host'), 0),
+], ids=lambda value: type(value).__name__)
+def test_record_of_a_request_says_which_launcher_has_failed(
+        steps, racks, error, number):
+    steps.setLayout(cloud('one'))
+    racks.errors['one'] = [error]
+    request = steps.addRequest('big')
+    steps.serve(request)
+    name = steps.getProvider('one').canonical_name
+    assert request.provider_node_data[0].get('failed_launchers', {}) == (
+        {name: {steps.hostname: 1}} if number else {})
+
+
+def test_launcher_of_a_node_that_does_not_tell_it_is_its_owner(steps, racks):
+    """As nodes that one of Zuul's launchers has failed to launch."""
+    steps.setLayout(cloud('one'))
+    racks.slow.add('one')
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.nodes(State.BUILDING) and racks.instances)
+    node, = steps.nodes()
+    steps.runUntil(lambda: not steps.state_machines.isBusy(node.uuid))
+    with steps.context() as context:
+        node.updateAttributes(context, state=State.FAILED, create_state={},
+                              create_state_machine=None)
+    racks.slow.clear()
+    assert steps.serve(request)[0].uuid != node.uuid
+    name = steps.getProvider('one').canonical_name
+    assert request.provider_node_data[0]['failed_launchers'] == {
+        name: {steps.hostname: 1}}
 
 
 @pytest.mark.settings(
