@@ -184,28 +184,37 @@ def test_record_of_a_request_says_which_launcher_has_failed(
     steps.setLayout(cloud('one'))
     racks.errors['one'] = [error]
     request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.nodes(*ProviderNode.FAILED_STATES))
+    node, = steps.nodes(*ProviderNode.FAILED_STATES)
+    assert node.create_state['launcher'] == steps.hostname
     steps.serve(request)
     name = steps.getProvider('one').canonical_name
     assert request.provider_node_data[0].get('failed_launchers', {}) == (
         {name: {steps.hostname: 1}} if number else {})
 
 
-def test_launcher_of_a_node_that_does_not_tell_it_is_its_owner(steps, racks):
-    """As nodes that one of Zuul's launchers has failed to launch."""
-    steps.setLayout(cloud('one'))
+@pytest.mark.parametrize('told', [None, 'first', 'second'])
+def test_launcher_that_failed_is_the_one_that_its_node_tells(
+        pair, racks, told):
+    """Otherwise it is the node's owner, as of the nodes of Zuul's launchers.
+    """
+    pair.setLayout(cloud('one'))
     racks.slow.add('one')
-    request = steps.addRequest('big')
-    steps.runUntil(lambda: steps.nodes(State.BUILDING) and racks.instances)
-    node, = steps.nodes()
-    steps.runUntil(lambda: not steps.state_machines.isBusy(node.uuid))
-    with steps.context() as context:
-        node.updateAttributes(context, state=State.FAILED, create_state={},
-                              create_state_machine=None)
+    request = pair.launchers[0].addRequest('big')
+    pair.runUntil(lambda: racks.instances and all(
+        launcher.nodes(State.BUILDING) for launcher in pair.launchers))
+    owner, = (launcher for launcher in pair.launchers if any(
+        map(launcher.ownership.isMyNode, launcher.nodes())))
+    node, = owner.nodes()
+    pair.runUntil(lambda: not owner.state_machines.isBusy(node.uuid))
+    with owner.context() as context:
+        node.updateAttributes(
+            context, state=State.FAILED, create_state_machine=None,
+            create_state={'launcher': told} if told else {})
     racks.slow.clear()
-    assert steps.serve(request)[0].uuid != node.uuid
-    name = steps.getProvider('one').canonical_name
+    assert pair.serve(request)[0].uuid != node.uuid
     assert request.provider_node_data[0]['failed_launchers'] == {
-        name: {steps.hostname: 1}}
+        node.provider: {told or owner.hostname: 1}}
 
 
 @pytest.mark.settings(
