@@ -170,17 +170,23 @@ def test_launchers_whose_endpoint_does_not_start(several, racks, gate, able):
     several.endAll(racks)
 
 
-@pytest.mark.settings(others_interval=0.05, limits_lifetime=0)
-def test_the_launcher_that_plans_uses_what_another_was_told(
-        several, racks, gate, monkeypatch):
+@pytest.fixture
+def needs(gate, monkeypatch):
+    """What a node needs is known when a launcher has asked for it."""
     def refresh(provider, label, update):
         gate.check(provider.connection)
+        gate.checkLaunch(provider.connection)
         provider.getEndpoint().quota_cache.setResource(
             'small', QuotaInformation(instances=1))
     monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
     monkeypatch.setattr(
         ShelfProvider, 'getQuotaForLabel', lambda provider, label:
         provider.getEndpoint().quota_cache.getResource('small'))
+
+
+@pytest.mark.settings(others_interval=0.05, limits_lifetime=0)
+def test_the_launcher_that_plans_uses_what_another_was_told(
+        several, racks, gate, needs):
     first, second = several.add('first'), several.add('second')
     gate.refuse(first)
     several.setLayout(cloud('one', labels='[big]'))
@@ -376,6 +382,22 @@ def test_another_launcher_repeats_a_launch(three, racks, gate, error):
     # Nothing else shows that they are ill.
     assert not getWithdrawn(three)
     three.endAll(racks)
+
+
+@pytest.mark.settings(**SHORT, cleanup_interval=0.2, limits_lifetime=0)
+@pytest.mark.parametrize('error', ILL, ids=lambda error: type(error).__name__)
+def test_the_launcher_that_plans_cannot_ask_what_another_was_told(
+        several, racks, gate, needs, error):
+    first, second = several.add('first'), several.add('second')
+    gate.refuseLaunches(first, error=error)
+    first.writeLayout(cloud('one', labels='[big]'))
+    several.runUntil(lambda: any(
+        second.planner.blockers.isAsked(provider, 'big') for provider
+        in second.tenant_providers.get('tenant', ())))
+    assert first.election.getTerm()
+    several.serve(second.addRequest('big'))
+    assert gate.failed
+    several.endAll(racks)
 
 
 @pytest.mark.parametrize('attempts', [2, 3, 9])

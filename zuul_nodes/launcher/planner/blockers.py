@@ -63,10 +63,12 @@ class Blockers:
 
     def _isAsked(self, isAnswered: IsAsked, provider: BaseProvider,
                  label_name: str | None = None) -> bool:
-        if self.serves(provider):
-            return isAnswered(provider, label_name)
-        return label_name is None or self.capacity.limits.getCharges(
-            provider, label_name) is not None
+        serves = self.serves(provider)
+        if label_name is None or (serves and not isAnswered(provider)):
+            return not serves or isAnswered(provider)
+        # What this launcher cannot find out, another one may publish.
+        return (serves and isAnswered(provider, label_name)) or (
+            self.capacity.limits.getCharges(provider, label_name) is not None)
 
     def getProblem(self, provider: BaseProvider,
                    label_name: str) -> str | None:

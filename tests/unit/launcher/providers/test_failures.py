@@ -1092,11 +1092,17 @@ def test_endpoint_that_can_not_start_concerns_no_other(
 
 def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
     silent = [ConnectionError('no route')] * 2
+    known = {}
 
     def refresh(provider, label, update):
         if silent:
             raise silent.pop()
+        known[label.name] = QuotaInformation(instances=1)
+
+    def getQuota(provider, label):
+        return known[label.name]
     monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
     steps.endpoint_reconciler.turns.interval = 0.2
     steps.setLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
@@ -1115,8 +1121,13 @@ def test_request_fails_when_its_cloud_has_never_answered(
     """As when the launchers start while the cloud is down."""
     def ask(provider, *args):
         raise ConnectionError('no route')
+
+    def getQuota(provider, label):
+        raise KeyError('not in the cache')
     with monkeypatch.context() as patch:
         patch.setattr(ShelfProvider, method, ask)
+        if method == 'refreshQuotaForLabel':
+            patch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
         steps.setLayout(cloud('one', labels='[big]'))
         request = steps.addRequest('big')
         steps.runUntil(lambda: isDone(request))
