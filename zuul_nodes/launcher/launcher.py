@@ -144,7 +144,7 @@ class Launcher:
                 self.node_images.canUse, self.node_images.hasImage,
                 self.ownership.isHandled, self._serves, self.answers.isAsked,
                 self.answers.getProblem, self.isGiven,
-                self.settings.tenant_limits.get),
+                self.settings.tenant_limits.get, self.ownership.makeNodeId),
             self.min_ready_state.queueCheck,
             lambda host: self.queue.add(('name', host)),
             limits_lifetime=self.settings.limits_lifetime)

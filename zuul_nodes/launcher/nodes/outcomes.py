@@ -105,6 +105,8 @@ class LaunchOutcomes:
                 reason=attributes['comment'])
             transaction.update(
                 each, state_time=time.time(), create_state_machine=None,
-                create_state=node.create_state | {'failure': failure.value},
+                create_state=node.create_state | {
+                    'failure': failure.value,
+                    'launcher': self.session.identifier},
                 **attributes)
         transaction.commit()

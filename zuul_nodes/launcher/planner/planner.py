@@ -113,6 +113,7 @@ class Planner:
             limits_lifetime: float = 5.0
     ) -> None:
         self.wake = wake
+        self.makeNodeId = surroundings.makeNodeId
         self.capacityChanged = capacityChanged
         self.shuffle = shuffle
         self.clock = clock
@@ -635,7 +636,7 @@ class Planner:
             self.waiting.setBlockers(line, blockers)
             self._reserve(line, view, names)
             return None
-        grant = draft.getGrant(request_id)
+        grant = draft.getGrant(request, self.makeNodeId)
         self.capacity.claim(grant)
         self._leave(request_id)
         self._grants[request_id] = grant, line.needs, request

@@ -87,6 +87,17 @@ def getNeeds(request: NodesetRequest) -> Needs:
         requestnotes.hasAlternative(request))
 
 
+def countByLauncher(request: NodesetRequest,
+                    provider: BaseProvider) -> collections.Counter[str]:
+    """:return: name of a launcher -> how often it has failed to launch a node
+        of a request at a provider."""
+    failed: collections.Counter[str] = collections.Counter()
+    for data in request.provider_node_data:
+        failed.update(data.get('failed_launchers', {}).get(
+            provider.canonical_name, {}))
+    return failed
+
+
 class Machine:
     """A machine to launch: a node, or a host with slots."""
 
@@ -212,24 +223,34 @@ class Draft:
         draft.machines = [machine.copy() for machine in self.machines]
         return draft
 
-    def getGrant(self, request_id: str) -> Grant:
-        """:return: the Grant, with uuids for the nodes to launch."""
+    def getGrant(
+            self, request: NodesetRequest,
+            makeNodeId: Callable[[BaseProvider, Mapping[str, int]], str]
+    ) -> Grant:
+        """
+        :param makeNodeId: as of :class:`.Surroundings`.
+        :return: the Grant, with uuids for the nodes to launch.
+        """
         view = self.view
         assert isinstance(view, Now)
         slots = [
             self._makeSlot(want, view.getNode(node_id), node_id)
             for node_id, want in self._taken.items()]
         for machine in self.machines:
-            node_ids = [uuid.uuid4().hex for _ in range(machine.slots)]
-            host = Host(uuid.uuid4().hex, machine.provider,
-                        machine.label.name, tuple(node_ids)
-                        ) if machine.slots > 1 else None
+            node_ids = [makeNodeId(machine.provider, countByLauncher(
+                request, machine.provider))]
+            host = None
+            if machine.slots > 1:
+                host_id, node_ids = *node_ids, [
+                    uuid.uuid4().hex for _ in range(machine.slots)]
+                host = Host(host_id, machine.provider, machine.label.name,
+                            tuple(node_ids))
             zone = view.getZone(machine.provider, machine.label)
             slots += [
                 self._makeSlot(want, None, node_id, host, zone)
                 for want, node_id in zip(
                     machine.wants, node_ids, strict=False)]
-        return Grant(request_id, tuple(sorted(
+        return Grant(request.uuid, tuple(sorted(
             slots, key=lambda slot: slot.index)), any(
                 provider.canonical_name in want.temporary
                 for want, provider in self.providers.items()))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 import dataclasses
 from typing import Protocol
+import uuid
 
 from zuul.model import NodesetRequest
 from zuul.provider import BaseProvider
@@ -37,6 +38,8 @@ class Surroundings:
         are existing machines.
     :ivar getTenantLimits: gives for the name of a tenant how much it may have
         at all providers, resource -> amount; always the same.
+    :ivar makeNodeId: makes the uuid of a new node, as of
+        :meth:`.Ownership.makeNodeId`.
     """
     canUse: Callable[[NodesetRequest, BaseProvider, str], bool] = (
         lambda *args: True)
@@ -48,3 +51,5 @@ class Surroundings:
     getProblem: Callable[[BaseProvider, str], str | None] = lambda *args: None
     isGiven: Callable[[str], bool] = lambda name: False
     getTenantLimits: Callable[[str], Mapping[str, float]] = lambda name: {}
+    makeNodeId: Callable[[BaseProvider, Mapping[str, int]], str] = (
+        lambda *args: uuid.uuid4().hex)

@@ -146,17 +146,27 @@ def getAttempts(provider):
     return min(provider.launch_attempts, MOST_ATTEMPTS)
 
 
-def countFailed(failed, failure, attempts):
+def getLauncher(node):
+    """:return: the name of the launcher whose launch of a node has failed;
+        None if its record does not say it, as those of Zuul's launchers.
+    """
+    return (node.create_state or {}).get('launcher')
+
+
+def countFailed(failed, failure, attempts, untried=0):
     """
     :param int failed: number of attempts that have failed before.
     :param Failure failure: of one more.
     :param int attempts: as of :func:`getAttempts`.
+    :param int untried: number of launchers that have not failed yet.
     :return: number of attempts that have failed now.  A permanent failure uses
-        up all attempts but the last, which confirms it.
+        up all attempts but the last, which confirms it; while launchers are
+        untried, the cause may be the launcher, and each may confirm it.
     """
-    if failure is Failure.PERMANENT:
-        return max(failed + 1, attempts - 1)
-    return failed + (failure is Failure.ATTEMPT)
+    if failure is not Failure.PERMANENT:
+        return failed + (failure is Failure.ATTEMPT)
+    count = max(failed + 1, attempts - max(untried, 1))
+    return min(count, max(attempts - 1, 1)) if untried else count
 
 
 def describe(error, node=None):

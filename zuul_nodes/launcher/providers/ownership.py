@@ -10,11 +10,17 @@ log-in, leaves its share there to the others.  Launchers of Zuul do not know
 that, so only those of zuul-nodes take it over.
 """
 
+import types
+import uuid
+
 from zuul.launcher.server import endpoint_score, scores_for_label
 from zuul.zk import launcher as records
 
 from zuul_nodes import withdrawals
 from zuul_nodes.launcher.zookeeper import getVersion
+
+# Maximum uuids to try for a node of certain launchers.
+MOST_DRAWS = 1000
 
 
 class Ownership:
@@ -133,24 +139,66 @@ class Ownership:
         return scores[min(scores)] if scores else None
 
     def isMyNode(self, node):
-        return self._isMine(
+        return self.getNodeOwner(node) == self.component.hostname
+
+    def getNodeOwner(self, node):
+        """:return: the name of the launcher that creates and deletes a node;
+            None if none runs."""
+        return self._getOwner(
             node.connection_name, withdrawals.getEndpointName(node),
             lambda name: records.launcher_score(name, node))
 
     def isMyEndpoint(self, endpoint):
-        return self._isMine(
+        return self.component.hostname == self._getOwner(
             endpoint.connection.connection_name, endpoint.canonical_name,
             lambda name: endpoint_score(name, endpoint))
 
-    def _isMine(self, connection_name, endpoint_name, getScore):
+    def _getOwner(self, connection_name, endpoint_name, getScore):
         launchers = self._getComponents(connection_name)
         if not launchers:
-            return False
+            return None
         owner = min(launchers, key=lambda each: getScore(each.hostname))
         able = (self._getAble(connection_name, endpoint_name)
                 if self._hasWithdrawn(owner, endpoint_name) else [])
-        name = min(able, key=getScore, default=owner.hostname)
-        return name == self.component.hostname
+        return min(able, key=getScore, default=owner.hostname)
+
+    def countUntried(self, node, failed):
+        """
+        :param failed: names of the launchers that have failed.
+        :return: number of other launchers that could create a node in its
+            place.
+        """
+        return len(self._getOwners(node).difference(failed))
+
+    def makeNodeId(self, provider, failed):
+        """Make the uuid of a new node, so that a launcher creates it that has
+        failed least.
+
+        :param failed: name of a launcher -> number of its failed attempts.
+        :return: a uuid; any if all launchers have failed equally, or if none
+            is found for one of the others.
+        """
+        node = types.SimpleNamespace(uuid=uuid.uuid4().hex)
+        if failed:
+            node.connection_name = provider.connection_name
+            node.endpoint_name = provider.getEndpoint().name
+            owners = self._getOwners(node)
+            least = min((failed.get(name, 0) for name in owners), default=0)
+            best = {name for name in owners if failed.get(name, 0) == least}
+            for _ in range(MOST_DRAWS if best < owners else 0):
+                if self.getNodeOwner(node) in best:
+                    break
+                node.uuid = uuid.uuid4().hex
+        return node.uuid
+
+    def _getOwners(self, node):
+        """:return: a set of the names of the launchers that a node may be
+            created by, depending on its uuid."""
+        place = withdrawals.getEndpointName(node)
+        are_able = self._getAble(node.connection_name, place)
+        return {launcher.hostname
+                for launcher in self._getComponents(node.connection_name)
+                if not (are_able and self._hasWithdrawn(launcher, place))}
 
 
 def describeUnhandled(connections):

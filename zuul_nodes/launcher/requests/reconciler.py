@@ -21,6 +21,8 @@ from zuul_nodes.launcher.providers import (
     describe,
     describeUnhandled,
     getAttempts,
+    getFailure,
+    getLauncher,
     hasFailed,
 )
 from zuul_nodes.launcher.requests.ends import isDone
@@ -321,11 +323,13 @@ class RequestReconciler:
     def _getEntry(self, request, index, node):
         """:return: the request's record of a node that it releases."""
         entry = {**request.getProviderNodeData(index), 'uuid': None}
-        if node is not None:
+        if (node is not None and node.state in ProviderNode.FAILED_STATES
+                and not hasFailed(node, Failure.MOVED)):
             provider = self.layouts.scope.by_tenant.get(
                 request.tenant_name, {}).get(node.provider)
             _addFailure(entry, node,
-                        getAttempts(provider) if provider else 1)
+                        getAttempts(provider) if provider else 1,
+                        self.requests.ownership)
         return entry
 
     def _getFailure(self, request, data):
@@ -385,22 +389,41 @@ class RequestReconciler:
         return transaction
 
 
-def _addFailure(entry, node, attempts):
+def _addFailure(entry, node, attempts, ownership):
     """Record the failure of a provider."""
-    if hasFailed(node, Failure.MOVED):
-        return
+    reason = node.comment or 'unknown'
+    failure = getFailure(node)
+    launchers = {}
+    if failure not in (Failure.QUOTA, Failure.CAPACITY):
+        launchers = _addLauncher(entry, node, ownership)
     if node.state == NodeState.TEMPFAILED:
-        _addTemporary(entry, node.provider, node.comment or 'unknown')
-    elif node.state == NodeState.FAILED:
-        failed = entry.get('failed_providers', []).count(node.provider)
-        reason = node.comment or 'unknown'
+        _addTemporary(entry, node.provider, reason)
+        return
+    if failure is Failure.PERMANENT:
+        # Other providers come before the attempt that confirms it.
+        _addTemporary(entry, node.provider, reason)
+    else:
         failure = Failure.ATTEMPT
-        if hasFailed(node, Failure.PERMANENT):
-            failure = Failure.PERMANENT
-            # Other providers come before the attempt that confirms it.
-            _addTemporary(entry, node.provider, reason)
-        _addReason(entry, node.provider, reason,
-                   countFailed(failed, failure, attempts) - failed)
+    failed = entry.get('failed_providers', []).count(node.provider)
+    _addReason(entry, node.provider, reason, countFailed(
+        failed, failure, attempts,
+        ownership.countUntried(node, launchers)) - failed)
+
+
+def _addLauncher(entry, node, ownership):
+    """Record which launcher has failed at a provider.
+
+    :return: name of each running launcher that has -> number of its attempts.
+    """
+    name = getLauncher(node) or ownership.getNodeOwner(node)
+    launchers = entry.get('failed_launchers', {})
+    attempts = launchers.get(node.provider, {})
+    attempts = attempts | {name: attempts.get(name, 0) + 1}
+    # One that restarts has another name, and may have been repaired.
+    running = ownership.getLaunchers(node.connection_name)
+    attempts = {each: attempts[each] for each in running if each in attempts}
+    entry['failed_launchers'] = launchers | {node.provider: attempts}
+    return attempts
 
 
 def _addTemporary(entry, name, reason):

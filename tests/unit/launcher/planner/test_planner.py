@@ -34,6 +34,55 @@ def test_a_new_node():
     assert grant.request_id == request.uuid and not grant.forgiven
 
 
+class Ids:
+    """Makes uuids of nodes.
+
+    :ivar list asked: for each, the name of the provider and how often which
+        launcher has failed there.
+    """
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, provider, failed):
+        self.asked.append((provider.name, dict(failed)))
+        return f'made {len(self.asked)}'
+
+
+@pytest.mark.parametrize('slots', [None, 3])
+def test_uuid_of_a_new_machine_depends_on_the_launchers_that_failed(slots):
+    """At its provider, for any node of the request."""
+    ids = Ids()
+    world = World(Provider('a', Label('big', slots=slots), 'small'),
+                  makeNodeId=ids)
+    entries = [
+        {'a': {'first': 1}}, {'a': {'first': 1, 'second': 2}},
+        {'b': {'second': 7}}, {}]
+    _, grant = world.request(
+        'big', 'small', 'big', 'small', provider_node_data=[
+            data(['a']) | {'failed_launchers': entry} for entry in entries])
+    assert ids.asked == [('a', {'first': 2, 'second': 2})] * (
+        3 if slots else 4)
+    made = {slot.host.node_id if slot.host else slot.node_id
+            for slot in grant.slots}
+    assert made == {f'made {number + 1}' for number in range(len(ids.asked))}
+    assert len({slot.node_id for slot in grant.slots}) == 4
+    for slot in grant.slots:
+        assert slot.host is None or slot.host.node_id not in (
+            slot.host.subnode_ids)
+
+
+def test_uuid_of_a_new_machine_is_any_if_no_launcher_has_failed():
+    ids = Ids()
+    world = World(Provider('a', 'big'), makeNodeId=ids)
+    _, grant = world.request('big')
+    assert grant.slots[0].node_id == 'made 1'
+    # An idle node has its own.
+    node = world.addNode(world.providers[0], 'big')
+    assert world.request('big')[1].slots[0].node is node
+    assert ids.asked == [('a', {})]
+
+
 def test_slots_are_in_the_order_of_labels():
     provider = Provider('a', 'big', 'small')
     world = World(provider)

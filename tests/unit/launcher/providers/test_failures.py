@@ -20,7 +20,12 @@ from tests.fixtures.shelf.shelf_maker import ShelfDriver, ShelfProvider
 from zuul_nodes import requestnotes
 from zuul_nodes.drivers import CapacityError, DriverError, PermanentError
 from zuul_nodes.launcher.providers import getSubject, getSubjectOf
-from zuul_nodes.launcher.providers.failures import Failure, classify, describe
+from zuul_nodes.launcher.providers.failures import (
+    Failure,
+    classify,
+    countFailed,
+    describe,
+)
 from zuul_nodes.plugin import requestprojects
 
 State = ProviderNode.State
@@ -124,6 +129,98 @@ def test_describe_errors_in_one_line():
     assert describe(RuntimeError()) == 'RuntimeError'
     assert describe(KeyError('size')) == "KeyError('size')"
     assert len(describe(RuntimeError('x' * 9999))) == 500
+
+
+@pytest.mark.parametrize('attempts, counts', [
+    # One launcher.
+    (1, [1]), (2, [1, 2]), (3, [2, 3]), (9, [8, 9]),
+])
+def test_permanent_failure_is_confirmed_once(attempts, counts):
+    assert countPermanent(attempts, [0] * len(counts)) == counts
+
+
+@pytest.mark.parametrize('attempts, untried, counts', [
+    # It is the only attempt.
+    (1, [2], [1]),
+    # Two launchers: the second one confirms it.
+    (2, [1, 0], [1, 2]), (3, [1, 0], [2, 3]), (9, [1, 0], [8, 9]),
+    # Each of several confirms it.
+    (2, [2, 1, 0], [1, 1, 2]),
+    (3, [2, 1, 0], [1, 2, 3]),
+    (3, [4, 3, 2, 1, 0], [1, 2, 2, 2, 3]),
+    (9, [2, 1, 0], [7, 8, 9]),
+    # One of them has gone meanwhile, or has come.
+    (5, [2, 0], [3, 4]),
+    (3, [1, 1, 0], [2, 2, 3]),
+])
+def test_permanent_failure_is_confirmed_by_each_launcher(
+        attempts, untried, counts):
+    assert countPermanent(attempts, untried) == counts
+
+
+def countPermanent(attempts, untried):
+    """
+    :param list untried: how many launchers have not failed after each failure.
+    :return: how many attempts have failed after each.
+    """
+    failed, counts = 0, []
+    for number in untried:
+        failed = countFailed(failed, Failure.PERMANENT, attempts, number)
+        counts.append(failed)
+    return counts
+
+
+@pytest.mark.parametrize('untried', [0, 1, 5])
+@pytest.mark.parametrize('failure', Failure)
+def test_other_failures_count_whichever_launcher_had_them(failure, untried):
+    if failure is not Failure.PERMANENT:
+        assert countFailed(1, failure, 3, untried) == 1 + (
+            failure is Failure.ATTEMPT)
+
+
+@pytest.mark.settings(
+    provider_first_backoff=0.02, provider_longest_backoff=0.02)
+@pytest.mark.parametrize('error, number', [
+    (RuntimeError('no boot'), 1), (PermanentError('no flavor'), 1),
+    (ConnectionError('down'), 1), (QuotaException('full'), 0),
+    (CapacityError('no host'), 0),
+], ids=lambda value: type(value).__name__)
+def test_record_of_a_request_says_which_launcher_has_failed(
+        steps, racks, error, number):
+    steps.setLayout(cloud('one'))
+    racks.errors['one'] = [error]
+    request = steps.addRequest('big')
+    steps.runUntil(lambda: steps.nodes(*ProviderNode.FAILED_STATES))
+    node, = steps.nodes(*ProviderNode.FAILED_STATES)
+    assert node.create_state['launcher'] == steps.hostname
+    steps.serve(request)
+    name = steps.getProvider('one').canonical_name
+    assert request.provider_node_data[0].get('failed_launchers', {}) == (
+        {name: {steps.hostname: 1}} if number else {})
+
+
+@pytest.mark.parametrize('told', [None, 'first', 'second'])
+def test_launcher_that_failed_is_the_one_that_its_node_tells(
+        pair, racks, told):
+    """Otherwise it is the node's owner, as of the nodes of Zuul's launchers.
+    """
+    pair.setLayout(cloud('one'))
+    racks.slow.add('one')
+    request = pair.launchers[0].addRequest('big')
+    pair.runUntil(lambda: racks.instances and all(
+        launcher.nodes(State.BUILDING) for launcher in pair.launchers))
+    owner, = (launcher for launcher in pair.launchers if any(
+        map(launcher.ownership.isMyNode, launcher.nodes())))
+    node, = owner.nodes()
+    pair.runUntil(lambda: not owner.state_machines.isBusy(node.uuid))
+    with owner.context() as context:
+        node.updateAttributes(
+            context, state=State.FAILED, create_state_machine=None,
+            create_state={'launcher': told} if told else {})
+    racks.slow.clear()
+    assert pair.serve(request)[0].uuid != node.uuid
+    assert request.provider_node_data[0]['failed_launchers'] == {
+        node.provider: {told or owner.hostname: 1}}
 
 
 @pytest.mark.settings(
@@ -1005,11 +1102,17 @@ def test_endpoint_that_can_not_start_concerns_no_other(
 
 def test_request_waits_until_cloud_tells_its_needs(steps, racks, monkeypatch):
     silent = [ConnectionError('no route')] * 2
+    known = {}
 
     def refresh(provider, label, update):
         if silent:
             raise silent.pop()
+        known[label.name] = QuotaInformation(instances=1)
+
+    def getQuota(provider, label):
+        return known[label.name]
     monkeypatch.setattr(ShelfProvider, 'refreshQuotaForLabel', refresh)
+    monkeypatch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
     steps.endpoint_reconciler.turns.interval = 0.2
     steps.setLayout(cloud('one', labels='[big]'))
     request = steps.addRequest('big')
@@ -1028,8 +1131,13 @@ def test_request_fails_when_its_cloud_has_never_answered(
     """As when the launchers start while the cloud is down."""
     def ask(provider, *args):
         raise ConnectionError('no route')
+
+    def getQuota(provider, label):
+        raise KeyError('not in the cache')
     with monkeypatch.context() as patch:
         patch.setattr(ShelfProvider, method, ask)
+        if method == 'refreshQuotaForLabel':
+            patch.setattr(ShelfProvider, 'getQuotaForLabel', getQuota)
         steps.setLayout(cloud('one', labels='[big]'))
         request = steps.addRequest('big')
         steps.runUntil(lambda: isDone(request))
