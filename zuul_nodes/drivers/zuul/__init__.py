@@ -20,9 +20,9 @@ from zuul_nodes import (
 )
 from zuul_nodes.drivers.zuul import (
     formats,
+    imagewarnings,
     labels,
     layouts,
-    unbuilt,
     variables,
 )
 from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
@@ -141,7 +141,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         """
         if self.pipelines is None:
             return []
-        return unbuilt.findWarnings(tenant, self.pipelines)
+        return imagewarnings.findWarnings(tenant, self.pipelines)
 
     def explainNoImageJob(self, tenant, name, event):
         """
