@@ -37,6 +37,16 @@ def getAge(client, uuid):
     return (stat.mtime - stat.ctime) / 1000
 
 
+def readAll(client):
+    """:return: the id of each artifact and upload -> when the record was
+        created, in seconds since the epoch."""
+    found = {}
+    for uuid in zkrecords.getNames(client, ROOT):
+        if stat := client.exists(zkrecords.getPath(ROOT, uuid)):
+            found[uuid] = stat.ctime / 1000
+    return found
+
+
 def forget(client, uuid):
     """Delete the record, as a provider needs it again or it was deleted."""
     zkrecords.delete(client, zkrecords.getPath(ROOT, uuid))

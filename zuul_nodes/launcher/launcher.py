@@ -222,15 +222,16 @@ class Launcher:
             self.layouts, self.former_providers, self.queue, self.rescan,
             self.component_info, self.election, self.settings)
         self.gauges = metrics.Gauges(
-            self.statsd, self.zk_client, self.api, self.image_records.uploads,
-            self.layouts, {'work_queue': self.queue.length,
-                           'queue_age': self.queue.getAge,
-                           'planner_lag': self._getPlannerLag,
-                           'endpoint_calls': self.pools.length,
-                           'stuck_pools': self.pools.countStuck,
-                           'withdrawals': self.logins.count,
-                           'waiting_requests': self.planner.length,
-                           'waiting': self._countWaits})
+            self.statsd, self.zk_client, self.api, self.image_records,
+            self.layouts, {
+                'work_queue': self.queue.length,
+                'queue_age': self.queue.getAge,
+                'planner_lag': self._getPlannerLag,
+                'endpoint_calls': self.pools.length,
+                'stuck_pools': self.pools.countStuck,
+                'withdrawals': self.logins.count,
+                'waiting_requests': self.planner.length,
+                'waiting': self._countWaits})
 
     def _makeNodeParts(self):
         self.host_key_scanner = nodes.HostKeyScanner(

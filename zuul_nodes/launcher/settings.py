@@ -209,6 +209,12 @@ class Settings:
         upload of it, after the last provider has lost the image: it may have
         been lost by mistake, or a change that adds it may not have merged
         yet.''', unit='seconds', least=0)
+    image_delete_attempts: int = option(8, '''
+        The number of times that launchers ask jobs to delete the file of a
+        build, at growing intervals of 5 minutes to 12 hours.  Each tenant with
+        such a job gets a turn at least.  If no job has deleted the file after
+        that, ``zuul-nodes images leaks`` lists it as left behind.
+        ''', unit='events', least=1)
     require_image_checksums: bool = option(False, '''
         Whether an image that a job returns must have a checksum, ``sha256``
         or ``md5sum`` in the metadata of its artifact.  The launcher verifies

@@ -50,6 +50,7 @@ def delete(job, url, **kwargs):
     """Delete an image, and once more when it is gone."""
     job.variables['zuul']['image'] = {'url': url}
     output = job.succeed('delete-image', **kwargs).stdout
+    assert job.getReturned()['image_deleted'] is True
     return output + job.succeed('delete-image', **kwargs).stdout
 
 

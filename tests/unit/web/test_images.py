@@ -72,6 +72,21 @@ def test_uploads_for_providers_of_others_are_not_shown(launcher, ask):
     assert ask('other')['builds'] == []
 
 
+def test_tenant_without_provider_sees_and_deletes_what_it_has_built(
+        launcher, ask, web, monkeypatch):
+    """It builds the image for others."""
+    monkeypatch.setitem(web.service.tenant_providers, 'other', [])
+    artifact = launcher.addArtifact(build_tenant_name='other')
+    launcher.addUpload(artifact)
+    (build,) = ask('other')['builds']
+    assert (build['uuid'], build['uploads']) == (artifact.uuid, [])
+    path = f'image-build-artifact/{artifact.uuid}'
+    assert web.ask(path, 'DELETE', tenant='tenant')[0] == 404
+    assert web.ask(path, 'DELETE', tenant='other') == (204, None)
+    waitFor(lambda: launcher.builds.getItem(
+        artifact.uuid).state == 'deleting')
+
+
 def test_newest_builds_come_first_and_older_ones_are_counted(
         launcher, ask, monkeypatch):
     monkeypatch.setattr('zuul_nodes.web.imageviews.MOST_BUILDS', 2)

@@ -8,7 +8,7 @@ import contextlib
 
 from zuul.model import ImageBuildArtifact, ImageUpload
 
-from zuul_nodes import imagecontrols, zkrecords
+from zuul_nodes import imagecontrols, imageevents, leftfiles, zkrecords
 from zuul_nodes.cmd.common.recordlocks import locked, makeContext
 from zuul_nodes.cmd.images.records import (
     findBuild,
@@ -17,9 +17,11 @@ from zuul_nodes.cmd.images.records import (
     getLastInService,
     getName,
     readImages,
+    readLayouts,
 )
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imageproblems import BUILD, NO_BUILDER
 from zuul_nodes.imagetenants import explainDenied
 
@@ -37,7 +39,8 @@ class Changes:
         self.connections = connections
         self.client = zk_client.client
         self.context = makeContext(zk_client)
-        self.images = readImages(self.client, connections)
+        self.images = readImages(
+            self.client, connections, readLayouts(self.client))
 
     def pause(self, args):
         image = findImage(self.images, args.image)
@@ -90,7 +93,9 @@ class Changes:
         return f'Launchers will delete the build {describe(build)}'
 
     def forget(self, args):
-        """Remove the records of uploads that no launcher can delete."""
+        """Remove the records of what no launcher can delete."""
+        if args.endpoint is None:
+            return self._forgetFile(args.build)
         # Its import takes long.
         from zuul_nodes.launcher.images import remove
         build = findBuild(self.images, args.build)
@@ -108,6 +113,19 @@ class Changes:
         return (f'Removed the records of the uploads of the build '
                 f'{describe(build)} at {args.endpoint}; images in that cloud '
                 f'are not deleted')
+
+    def _forgetFile(self, build_id):
+        files = [each for each in leftfiles.readAll(self.client)
+                 if each['uuid'].startswith(build_id)]
+        if not files:
+            raise UserError(
+                f'"zuul-nodes images leaks" lists no file of a build '
+                f'"{build_id}". With --endpoint, "forget" removes the records '
+                f'of uploads of a build')
+        build = findBuild([{'builds': files}], build_id)
+        leftfiles.forget(self.client, build['uuid'])
+        return (f'Removed the record of the file of the build '
+                f'{describe(build)}; the file is not deleted')
 
     def reject(self, args):
         """Mark a build as if its validation had failed."""
@@ -128,8 +146,6 @@ class Changes:
 
     def validate(self, args):
         """Reset uploads as if they had never been validated."""
-        # Its import takes long.
-        from zuul_nodes.launcher.images import EventKind, getEventPath
         build = findBuild(self.images, args.build)
         number = 0
         for record in self._getUploads(build, args.endpoint):
@@ -145,7 +161,7 @@ class Changes:
                     upload.state = upload.State.PENDING
                 number += 1
             # A new validation starts without the back-off of the old one.
-            zkrecords.delete(self.client, getEventPath(
+            zkrecords.delete(self.client, imageevents.getPath(
                 EventKind.VALIDATE, record['uuid']))
         if not number:
             raise UserError(f'the build {describe(build)} has no upload that '

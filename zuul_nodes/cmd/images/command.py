@@ -2,8 +2,9 @@
 
 import datetime
 
-from zuul_nodes import orders, zuulconf
+from zuul_nodes import leftfiles, orders, zuulconf
 from zuul_nodes.cmd.common import output
+from zuul_nodes.exceptions import UserError
 
 DESCRIPTION = '''\
 List the images that Zuul builds: the time of each build, and the state of its
@@ -16,6 +17,7 @@ command runs beside a running Zuul and uses its zuul.conf.'''
 COLUMNS = ('Image', 'Build', 'Format', 'Built', 'State', 'Endpoint', 'Upload',
            'Validated', 'Image id, progress or reason')
 VALIDATED = {True: 'yes', False: 'no', None: 'not yet'}
+DECISIONS = {True: 'to be deleted', False: 'stays', None: 'unknown'}
 WIDTHS = {'Image': 30, 'Endpoint': 24, 'Image id, progress or reason': 40}
 # Name -> help text, and its argument.
 CHANGES = {
@@ -27,8 +29,9 @@ CHANGES = {
     'release': ('undo "keep": let newer builds replace the build', 'build'),
     'delete': ('delete a build: its uploads, its artifact and its record',
                'build'),
-    'forget': ('remove the records of uploads at an endpoint whose '
-               'connection was removed; images in the cloud are not deleted',
+    'forget': ('remove the record of a file that "leaks" lists; or, with '
+               '--endpoint, those of uploads at an endpoint whose connection '
+               'was removed. Neither deletes the file or the images',
                'build'),
     'build': ('request a build of an image, also if none is missing',
               'image'),
@@ -37,6 +40,12 @@ CHANGES = {
     'resume': ('undo "pause"', 'image'),
 }
 BUILD = 'the id of a build, as "zuul-nodes images" shows it'
+LEAKS = '''\
+List the files of deleted builds that no job has deleted from their storage.
+Delete them by hand if nothing needs them, then remove them from the list with
+"zuul-nodes images forget".'''
+LEFT_COLUMNS = ('Image', 'Build', 'Format', 'Deleted', 'URL', 'Reason')
+LEFT_WIDTHS = {'Image': 30, 'URL': 60, 'Reason': 40}
 WITH_FORCE = ('reject', 'delete')
 WITH_ENDPOINT = ('validate', 'reject', 'forget')
 WITH_REASON = ('build', 'pause', 'keep')
@@ -53,6 +62,10 @@ def addArguments(parser):
     shower = actions.add_parser('show', help='show all about a build')
     output.addCommonArguments(shower, is_list=True)
     shower.add_argument('build', help=BUILD)
+    leaks = actions.add_parser(
+        'leaks', help='list files of deleted builds that are still in their '
+        'storage', description=LEAKS)
+    output.addCommonArguments(leaks, is_list=True)
     for name, (help_text, what) in CHANGES.items():
         change = actions.add_parser(name, help=help_text, description=(
             help_text[0].upper() + help_text[1:] + '.'))
@@ -65,8 +78,7 @@ def addArguments(parser):
             'record (default: %(default)s)')
         if name in WITH_ENDPOINT:
             change.add_argument(
-                '--endpoint', required=name == 'forget',
-                help='only the upload at this endpoint')
+                '--endpoint', help='only the upload at this endpoint')
         if name in WITH_REASON:
             change.add_argument(
                 '--reason', default='', help='the reason, shown to others')
@@ -80,15 +92,22 @@ def run(args):
     config = zuulconf.read(args.config)
     if args.action in CHANGES:
         return _change(config, args)
+    if args.action == 'leaks':
+        return _listLeaks(config, args)
     from zuul_nodes.cmd.common.readonly import connected
     from zuul_nodes.cmd.images.records import (
         findBuild,
         findImage,
         readImages,
+        readLayouts,
     )
     with connected(config) as zookeeper:
-        images = readImages(zookeeper.client, getConnections(config))
-    build = args.build and findBuild(images, args.build)
+        layouts = readLayouts(zookeeper.client)
+        images = readImages(
+            zookeeper.client, getConnections(config), layouts)
+        build = args.build and findBuild(images, args.build)
+        if build:
+            _addDecisions(zookeeper, config, images, layouts, build)
     if args.image:
         images = [findImage(images, args.image)]
     if args.format == 'json':
@@ -97,6 +116,37 @@ def run(args):
         print(formatBuild(build))
     else:
         print(output.formatTable(COLUMNS, list(getRows(images)), WIDTHS))
+    return 0
+
+
+def _addDecisions(zookeeper, config, images, layouts, build):
+    """Add what launchers decide about a build and its uploads.
+
+    Their ``decision`` is a dict, or None where there is nothing to decide.
+    """
+    # Its import takes long.
+    from zuul_nodes.cmd.images.decisions import judge
+    try:
+        verdicts = judge(zookeeper, config, images, layouts)
+    except UserError as error:
+        # All else can be shown.
+        build['decision'] = {'is_deleted': None, 'reason': str(error)}
+        verdicts = {}
+    for record in (build, *build['uploads']):
+        verdict = verdicts.get(record['uuid'])
+        record.setdefault('decision', verdict and verdict._asdict())
+
+
+def _listLeaks(config, args):
+    from zuul_nodes.cmd.common.readonly import connected
+    from zuul_nodes.cmd.images.records import getName
+    with connected(config) as zookeeper:
+        files = leftfiles.readAll(zookeeper.client)
+    print(output.formatJSON(files) if args.format == 'json'
+          else output.formatTable(LEFT_COLUMNS, [
+              (getName(each), each['uuid'][:8], each['format'],
+               _getTime(each['time']), each['url'], each['reason'])
+              for each in files], LEFT_WIDTHS))
     return 0
 
 
@@ -144,6 +194,8 @@ def getRows(images):
                 state += ', kept'
             if build['file_gone'] is not None:
                 state += ', file gone'
+            if build['unneeded_since'] is not None:
+                state += ', unneeded'
             first = (name, build['uuid'][:8], build['format'],
                      _getTime(build['timestamp']), state)
             for upload in build['uploads'] or [None]:
@@ -159,6 +211,7 @@ def formatBuild(build):
         ('Format', build['format']),
         ('Built', _getTime(build['timestamp'])),
         ('State', build['_state'] or 'reported'),
+        ('Decision', _getDecision(build)),
         ('Project', build['project_canonical_name']),
         ('Branch', build['project_branch']),
         ('Tenant', build['build_tenant_name']),
@@ -167,7 +220,9 @@ def formatBuild(build):
         ('MD5', build['md5sum']),
         ('SHA-256', build['sha256']),
         ('Kept', build['kept'] is not None and (build['kept'] or 'yes')),
-        ('File gone', build['file_gone'])),
+        ('File gone', build['file_gone']),
+        ('Unneeded since', _getSince(build)),
+        ('Deletion', _getDeletion(build['file_deletion']))),
         *map(_getFields, build['uploads'])))
 
 
@@ -177,19 +232,40 @@ def _getFields(upload):
             ('Providers', ', '.join(upload['providers'] or ())),
             ('Begun', _getTime(upload['timestamp'])),
             ('State', upload['_state']),
+            ('Decision', _getDecision(upload)),
             ('Attempt', upload['attempt'] and str(upload['attempt'])),
             ('Validated', VALIDATED[upload['validated']]),
             ('Validated by', upload['build_uuid']),
             ('Image id', upload['external_id']),
             ('Progress', upload.get('progress')),
+            ('Unneeded since', _getSince(upload)),
             ('Remark', upload['remark']))
+
+
+def _getDeletion(deletion):
+    return deletion and (
+        f'asked {deletion["attempt"]} times to delete the file, the last time '
+        f'of the tenant {deletion["tenant"]}'
+        + (f'; {deletion["problem"]}' if deletion['problem'] else ''))
+
+
+def _getDecision(record):
+    decision = record['decision']
+    return decision and (
+        f'{DECISIONS[decision["is_deleted"]]}: {decision["reason"]}')
+
+
+def _getSince(record):
+    return record['unneeded_since'] and _getTime(record['unneeded_since'])
 
 
 def _getCells(upload):
     if upload is None:
         return '-', '-', '-', '-'
-    return (upload['endpoint_name'], upload['_state'],
-            VALIDATED[upload['validated']],
+    state = upload['_state']
+    if upload['unneeded_since'] is not None:
+        state += ', unneeded'
+    return (upload['endpoint_name'], state, VALIDATED[upload['validated']],
             upload['remark'] or upload['external_id']
             or upload.get('progress') or '-')
 

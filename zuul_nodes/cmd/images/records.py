@@ -8,14 +8,17 @@ from kazoo.exceptions import NoNodeError
 from zuul_nodes import (
     gonefiles,
     imagecontrols,
+    imageevents,
     imagelayouts,
     imageproblems,
     undelivered,
+    unneededimages,
     zkrecords,
 )
 from zuul_nodes.cmd.common.zkobjects import readAll
 from zuul_nodes.exceptions import UserError
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imageremarks import Remarks
 from zuul_nodes.suggestions import suggest
 
@@ -26,9 +29,10 @@ LAYOUTS = '/zuul/layout'
 SHORTEST_ID = 4
 
 
-def readImages(client, connections):
+def readImages(client, connections, layouts):
     """
     :param KazooClient client: may be read-only.
+    :param dict layouts: as of :func:`readLayouts`.
     :param set connections: the names of the connections in zuul.conf.
     :return: a list of images, sorted by name, each a dict: ``canonical_name``,
         ``name``, ``tenants`` that have it, ``builders`` (the tenants
@@ -38,30 +42,36 @@ def readImages(client, connections):
         -> formats that its builds lack, a sorted list) and ``builds``.  The
         builds are the records of its artifacts, the oldest first, each with
         ``kept`` (the reason, or None), ``file_gone`` (why its file is
-        considered gone, or None) and its ``uploads``, each of which may have
-        ``progress`` and a ``remark``.
+        considered gone, or None), ``file_deletion`` (None, or a dict of
+        ``tenant``, ``attempt`` and ``problem`` of the event to delete its
+        file) and its ``uploads``, each of which may have ``progress`` and a
+        ``remark``.  Builds and uploads have ``unneeded_since``, when the last
+        provider has lost them, or None.
     """
     images = {}
-    layouts = _readLayouts(client)
     for tenant_name, layout in layouts.items():
         for name, image in layout.images.items():
             images.setdefault(name, _makeImage(name, image['name']))[
                 'tenants'].append(tenant_name)
     kept = imagecontrols.readAll(client, Control.KEPT)
     gone = gonefiles.getIds(client)
+    unneeded = unneededimages.readAll(client)
     builds = {}
     for artifact in readAll(client, ARTIFACTS):
         name = artifact['canonical_name']
         builds[artifact['uuid']] = artifact | {
             'kept': kept.get(artifact['uuid']), 'uploads': [],
             'file_gone': gonefiles.read(client, artifact['uuid'])
-            if artifact['uuid'] in gone else None}
+            if artifact['uuid'] in gone else None,
+            'file_deletion': _readDeletion(client, artifact),
+            'unneeded_since': unneeded.get(artifact['uuid'])}
         images.setdefault(name, _makeImage(name, artifact['name']))[
             'builds'].append(builds[artifact['uuid']])
     remarks = Remarks(client)
     with_remark = remarks.getKeys()
     for upload in readAll(client, UPLOADS):
         if upload['artifact_uuid'] in builds:
+            upload['unneeded_since'] = unneeded.get(upload['uuid'])
             upload['remark'] = _getVanished(upload, connections) or (
                 remarks.getRemark(upload['uuid'])
                 if upload['uuid'] in with_remark else None)
@@ -82,6 +92,14 @@ def readImages(client, connections):
             image['problem'] = imageproblems.findProblem(
                 client, layouts, name)
     return [image for _, image in sorted(images.items())]
+
+
+def _readDeletion(client, artifact):
+    if artifact['_state'] != 'deleting':
+        return None
+    sent = imageevents.read(client, EventKind.DELETE, artifact['uuid'])
+    return sent and {'tenant': sent.tenant_name, 'attempt': sent.attempt,
+                     'problem': sent.problem}
 
 
 def getConnection(endpoint_name):
@@ -173,8 +191,9 @@ def _makeImage(canonical_name, name):
             'builders': [], 'denied': [], 'builds': []}
 
 
-def _readLayouts(client):
-    """:return: tenant -> ImageLayout, for all tenants."""
+def readLayouts(client):
+    """:return: tenant -> :class:`.imagelayouts.ImageLayout`, for all tenants.
+    """
     layouts = {}
     for tenant_name in sorted(zkrecords.getNames(client, LAYOUTS)):
         with contextlib.suppress(NoNodeError):

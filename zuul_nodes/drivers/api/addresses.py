@@ -353,6 +353,17 @@ def normalizeHost(host: str) -> str:
     return f'{address}%{zone}'
 
 
+@functools.lru_cache(4096)
+def normalizeUrl(url: str) -> object:
+    """:return: a value that is the same for URLs of the same file."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return (_getServer(parts), urllib.parse.unquote(parts.path),
+                parts.query)
+    except ValueError:
+        return url
+
+
 def describeUrl(parts: urllib.parse.SplitResult) -> str:
     """:return: a URL for messages, without parts that may be secret."""
     return urllib.parse.urlunsplit(parts._replace(query='', fragment=''))

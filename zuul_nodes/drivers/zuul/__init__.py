@@ -19,6 +19,7 @@ from zuul_nodes import (
     labelproblems,
 )
 from zuul_nodes.drivers.zuul import (
+    deletion,
     formats,
     imagewarnings,
     labels,
@@ -61,6 +62,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         before it notifies launchers of the layout.
         """
         super().reconfigure(tenant)
+        deletion.addReporters(self, tenant)
         client = self.sched.zk_client.client
         for what, publish in (
                 ('images', lambda: self.publishImages(tenant)),

@@ -40,7 +40,7 @@ def makeImageLayout(tenant, image_tenants=UNLIMITED, sources=None):
     return ImageLayout(
         layout_uuid=layout.uuid,
         pipelines={
-            **{event: _getNames(pipelines, _isTriggeredBy, event)
+            **{event: _getNames(pipelines, isTriggeredBy, event)
                for event in EVENTS},
             BUILT: _getNames(pipelines, _reportsImages)},
         images=_addSources(_getImages(tenant, pipelines, image_tenants),
@@ -56,7 +56,7 @@ def _getNames(pipelines, predicate, *arguments):
                   if predicate(pipeline, *arguments))
 
 
-def _isTriggeredBy(pipeline, event):
+def isTriggeredBy(pipeline, event):
     return any(
         isinstance(event_filter.trigger, zuultrigger.ZuulTrigger)
         # Events of images have no pipeline.
@@ -91,7 +91,7 @@ REPORTS = {IMAGE_BUILD: _reportsImages, IMAGE_VALIDATE: _reportsValidations}
 def _getImages(tenant, pipelines, image_tenants):
     # Cached, because projects define many images.
     find_jobs = functools.cache(functools.partial(_findJobs, tenant))
-    pipeline_names = {event: _getNames(pipelines, _isTriggeredBy, event)
+    pipeline_names = {event: _getNames(pipelines, isTriggeredBy, event)
                       for event in EVENTS}
     for event, reports in REPORTS.items():
         reporting = {*_getNames(pipelines, reports)}

@@ -9,16 +9,13 @@ from zuul_nodes.launcher.images.artifactdeletion import ArtifactDeletion
 from zuul_nodes.launcher.images.builds import ImageBuilds
 from zuul_nodes.launcher.images.deletion import Deletion, remove
 from zuul_nodes.launcher.images.distribution import Distribution
-from zuul_nodes.launcher.images.events import (
-    EventKind,
-    ImageEvents,
-    getEventPath,
-)
+from zuul_nodes.launcher.images.events import ImageEvents
 from zuul_nodes.launcher.images.eventtracker import EventTracker
 from zuul_nodes.launcher.images.imagejobs import ImageJobs
 from zuul_nodes.launcher.images.imagerecords import ImageRecords
 from zuul_nodes.launcher.images.nodeimages import NodeImages
 from zuul_nodes.launcher.images.pendinguploads import PendingUploads
+from zuul_nodes.launcher.images.policy import Stock
 from zuul_nodes.launcher.images.reconciler import ImageReconciler, Images
 from zuul_nodes.launcher.images.retention import Retention
 from zuul_nodes.launcher.images.schedule import KEY, Schedule
@@ -32,7 +29,6 @@ __all__ = [
     'ArtifactDeletion',
     'Deletion',
     'Distribution',
-    'EventKind',
     'EventTracker',
     'ImageBuilds',
     'ImageEvents',
@@ -44,10 +40,10 @@ __all__ = [
     'PendingUploads',
     'Retention',
     'Schedule',
+    'Stock',
     'TempDirectory',
     'Tenants',
     'Uploads',
     'Validation',
-    'getEventPath',
     'remove',
 ]

@@ -1,19 +1,29 @@
-"""Deletion of artifacts: a job deletes the file, the launcher the record."""
+"""Deletion of artifacts: a job deletes the file, the launcher the record.
+
+The record stays until a job has deleted the file.  When jobs of all tenants
+have failed too often, a record of the file is left behind for the operator.
+"""
 
 import logging
 
-from zuul_nodes import audit
+from zuul_nodes import audit, leftfiles, snapshotrecords
+from zuul_nodes.drivers import addresses
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.launcher.images.deletion import remove
-from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import inState, sync
+from zuul_nodes.leftfiles import Cause
+
+NO_JOB = 'no tenant has a job that deletes the file'
+# Instead of the name of a tenant.
+WAIT = object()
 
 
 class ArtifactDeletion:
     """Deletes artifacts by the jobs of tenants.
 
     :param ImageRecords records: of all images.
-    :param Schedule schedule: of checks.
+    :param Schedule schedule: of checks and back-offs.
     :param ImageJobs jobs: the jobs that delete files.
     """
 
@@ -22,13 +32,18 @@ class ArtifactDeletion:
     def __init__(self, records, schedule, jobs):
         self.records = records
         self.schedule = schedule
+        self.settings = schedule.settings
         self.events = jobs.events
         self.pipelines = jobs.pipelines
         self.tenants = jobs.tenants
         self.event_tracker = jobs.event_tracker
 
-    def isUnderWay(self, artifact):
-        """:return: whether a job is deleting the file, or is about to."""
+    def isWaiting(self, artifact):
+        """:return: whether a job is deleting the file, or is asked later."""
+        return self._isUnderWay(artifact) or (
+            self._findDeleter(artifact) is WAIT)
+
+    def _isUnderWay(self, artifact):
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
         if sent is None:
             return False
@@ -47,7 +62,7 @@ class ArtifactDeletion:
         The uploads go first, then the file in storage, then the record.
         """
         # The former owner of the lock may have added uploads.
-        sync(self.records.uploads)
+        sync(self.records.uploads, self.records.builds)
         if any(upload.artifact_uuid == artifact.uuid
                for upload in self.records.uploads.getItems()):
             if artifact.state != artifact.State.DELETING:
@@ -55,20 +70,64 @@ class ArtifactDeletion:
                 with artifact.activeContext(context):
                     artifact.state = artifact.State.DELETING
             return
-        # Another launcher may have sent the event since the decision.
-        if self.isUnderWay(artifact):
+        # Another launcher may have sent the event since the decision.  A
+        # scheduler records the result before the item goes.
+        if self._isUnderWay(artifact):
+            return
+        deleter = self._findDeleter(artifact)
+        if deleter is WAIT:
             return
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
-        deleters = self.tenants.getDeleters(artifact)
-        if deleters and (sent is None or sent.tenant_name not in deleters):
-            self._send(artifact, sent, choose(deleters, None))
+        if deleter:
+            self._send(artifact, sent, deleter)
             return
+        if self._hasFile(artifact, sent):
+            self._leave(artifact, sent)
         self.log.info('Deleting %s, which has no uploads left', artifact)
         audit.tell(audit.Event.DELETED, artifact,
                    launcher=self.records.session.identifier)
         remove(context, artifact)
 
+    def _findDeleter(self, artifact):
+        """Find out who deletes the file next.
+
+        :return: the name of a tenant; WAIT to look again later; None if there
+            is nothing to delete, or no tenant left to ask.
+        """
+        sent = self.events.get(EventKind.DELETE, artifact.uuid)
+        if not self._hasFile(artifact, sent):
+            return None
+        deleters = self.tenants.getDeleters(artifact)
+        if sent and sent.attempt >= max(
+                self.settings.image_delete_attempts, len(deleters)):
+            return None
+        if not deleters:
+            # A mistake in the project of the image may hide its jobs.
+            if self.pipelines.isComplete({artifact.project_canonical_name}):
+                return None
+            self.schedule.checkLater()
+            return WAIT
+        if sent and sent.tenant_name in deleters and not self.events.isDue(
+                sent):
+            return WAIT
+        return choose(deleters, sent)
+
+    def _hasFile(self, artifact, sent):
+        """:return: whether there is a file in storage that nothing but this
+            artifact needs."""
+        return not (
+            (sent and sent.is_deleted)
+            # The launcher deletes snapshots itself.
+            or artifact.format == snapshotrecords.FORMAT
+            or any(_isUserOf(artifact, each)
+                   for each in self.records.builds.getItems()))
+
     def _send(self, artifact, sent, tenant_name):
+        if sent:
+            self.log.warning(
+                'The file of %s is still there after %s attempts: %s; asking '
+                'the tenant %s to delete it', artifact, sent.attempt,
+                _getProblem(sent), tenant_name)
         transaction = self.records.session.transaction()
         transaction.update(
             artifact, **inState(artifact.State.DELETING))
@@ -79,3 +138,33 @@ class ArtifactDeletion:
             artifact.name, artifact.project_canonical_name,
             self.tenants.getBranch(tenant_name, artifact))
         transaction.commit()
+
+    def _leave(self, artifact, sent):
+        """Record for operators that a file is left behind."""
+        if artifact.uuid in self.records.gone_files.get():
+            return
+        cause, reason = (Cause.FAILED, _getProblem(sent)) if sent else (
+            Cause.NO_JOB, NO_JOB)
+        is_listed = leftfiles.write(
+            self.records.client, artifact, cause, reason)
+        self.log.warning(
+            'The file of %s is left behind in its storage: %s; %s', artifact,
+            reason, '"zuul-nodes images leaks" shows it' if is_listed else
+            f'"zuul-nodes images leaks" has no room for more than '
+            f'{leftfiles.MOST} such files')
+
+
+def _getProblem(sent):
+    return sent.problem or (
+        f'the job of the tenant {sent.tenant_name} has ended without result')
+
+
+def _isUserOf(artifact, other):
+    """:return: whether another artifact needs the file of an artifact that is
+        being deleted."""
+    normalize = addresses.normalizeUrl
+    return (other.uuid != artifact.uuid
+            and normalize(other.url) == normalize(artifact.url)
+            # One of several that are being deleted deletes the file.
+            and (other.state != other.State.DELETING
+                 or other.uuid > artifact.uuid))

@@ -14,8 +14,8 @@ import logging
 
 from zuul_nodes import imagecontrols, undelivered
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imagetenants import explainDenied
-from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findSource, isRejected
 from zuul_nodes.launcher.images.tenants import choose

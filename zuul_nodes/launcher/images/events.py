@@ -7,35 +7,13 @@ not, and its purpose is not fulfilled, the launcher sends it again after a
 back-off.  An event from another source counts like one of the launcher.
 """
 
-import enum
-import json
 import logging
 import time
-import typing
 
-from kazoo.exceptions import NoNodeError
-
-from zuul_nodes import zkrecords
+from zuul_nodes import imageevents, zkrecords
+from zuul_nodes.imageevents import EventKind, Sent
 from zuul_nodes.launcher.images.schedule import getAge
 from zuul_nodes.launcher.zookeeper import Conflict, Names
-
-ROOT = '/zuul/zuul-nodes/image-events'
-
-
-class EventKind(enum.StrEnum):
-    """The purposes of events; the comments say how records are named."""
-    BUILD = 'image-build'  # the image's canonical name
-    VALIDATE = 'image-validate'  # the id of the upload
-    DELETE = 'image-delete'  # the id of the artifact
-
-
-class Sent(typing.NamedTuple):
-    """The record of an event that was sent."""
-    tenant_name: str
-    attempt: int
-    # When it was sent, or when its work was last seen under way.
-    time: float
-    version: int
 
 
 class ImageEvents:
@@ -56,8 +34,8 @@ class ImageEvents:
         self.trigger_events = trigger_events
         self.client = session.client
         for kind in EventKind:
-            self.client.ensure_path(f'{ROOT}/{kind}')
-        self._keys = {kind: Names(self.client, f'{ROOT}/{kind}')
+            self.client.ensure_path(f'{imageevents.ROOT}/{kind}')
+        self._keys = {kind: Names(self.client, f'{imageevents.ROOT}/{kind}')
                       for kind in EventKind}
 
     def addEvent(self, transaction, kind, key, sent, tenant_name, name,
@@ -66,7 +44,7 @@ class ImageEvents:
 
         :param Transaction transaction: fails if another launcher has sent the
             event.
-        :param str key: see :class:`EventKind`.
+        :param str key: see :class:`.imageevents.EventKind`.
         :param Sent sent: the last record, or None.
         :param str tenant_name: the tenant that gets the event.
         :param str name: of the image.
@@ -124,13 +102,7 @@ class ImageEvents:
         """:return: the last record, a :class:`Sent`, or None."""
         if key not in self.getKeys(kind):
             return None
-        try:
-            data, stat = self.client.get(getEventPath(kind, key))
-        except NoNodeError:
-            return None
-        content = json.loads(data)
-        return Sent(content['tenant'], content['attempt'], content['time'],
-                    stat.version)
+        return imageevents.read(self.client, kind, key)
 
     def isUnderWay(self, kind, key):
         """:return: whether the purpose of an event is being fulfilled, as far
@@ -146,7 +118,7 @@ class ImageEvents:
 
     def forgetEvent(self, kind, key):
         """Remove the record of an event that is no longer needed."""
-        zkrecords.delete(self.client, getEventPath(kind, key))
+        zkrecords.delete(self.client, imageevents.getPath(kind, key))
 
     def isDue(self, sent):
         """Check whether an event may be sent, or sent again.
@@ -165,12 +137,8 @@ def _write(transaction, kind, key, sent, tenant_name, attempt):
 
     :param Sent sent: the last record, or None.
     """
-    data = json.dumps({'tenant': tenant_name, 'attempt': attempt,
-                       'time': time.time()}).encode()
-    transaction.write(
-        getEventPath(kind, key), data, sent.version if sent else None)
-
-
-def getEventPath(kind, key):
-    """:return: the path of the record of an event."""
-    return zkrecords.getPath(ROOT, kind, key)
+    data = imageevents.makeRecord(Sent(
+        tenant_name, attempt, time.time(), 0,
+        problem=sent.problem if sent else None))
+    transaction.write(imageevents.getPath(kind, key), data,
+                      sent.version if sent else None)

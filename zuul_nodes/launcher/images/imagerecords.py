@@ -3,6 +3,7 @@
 from zuul_nodes import (
     gonefiles,
     imageremarks,
+    leftfiles,
     undelivered,
     unneededimages,
     uploadboots,
@@ -26,6 +27,8 @@ class ImageRecords:
     :ivar Names gone_files: the ids of artifacts whose files are gone.
     :ivar Names unneeded: the ids of uploads and artifacts that no provider
         needs any more.
+    :ivar dict left_files: :class:`.leftfiles.Cause` -> Names of the ids of
+        artifacts whose files were left behind.
     :ivar Names undelivered: the canonical names of images with formats that
         builds fail to deliver.
     :ivar Steering steering: what operators have paused or kept.
@@ -41,6 +44,9 @@ class ImageRecords:
         self.booted = Names(self.client, uploadboots.ROOT)
         self.gone_files = Names(self.client, gonefiles.ROOT)
         self.unneeded = Names(self.client, unneededimages.ROOT)
+        self.left_files = {
+            cause: Names(self.client, leftfiles.getPath(cause))
+            for cause in leftfiles.Cause}
         self.undelivered = Names(self.client, undelivered.ROOT)
         self.steering = Steering(session.zk_client, notify)
 
@@ -52,6 +58,12 @@ class ImageRecords:
         """:return: as of :func:`.undelivered.read`."""
         return (undelivered.read(self.client, name)
                 if name in self.undelivered.get() else {})
+
+    def count(self):
+        """:return: gauges of the whole system: name -> value."""
+        return {'zuul.images.unneeded': len(self.unneeded.get()), **{
+            f'zuul.images.left_files.{cause}': len(names.get())
+            for cause, names in self.left_files.items()}}
 
     def isDistributed(self, artifact_id):
         """:return: whether an artifact still gets its uploads.

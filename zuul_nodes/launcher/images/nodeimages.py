@@ -3,8 +3,8 @@
 from zuul.model import ImageUpload
 
 from zuul_nodes import uploadboots
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imageuse import isUsable
-from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import isInService, isWaiting
 from zuul_nodes.launcher.images.schedule import getAge
 

@@ -10,8 +10,8 @@ import logging
 from zuul.model import ImageBuildArtifact
 
 from zuul_nodes import unneededimages
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.launcher.images import policy
-from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.transfers import findFormer, getPlace
 from zuul_nodes.launcher.providers import describe
 from zuul_nodes.launcher.zookeeper import makeRecord, sync
@@ -186,7 +186,7 @@ class Retention:
             return
         version = artifact.getZKVersion()
         if (stock.judgeArtifact(artifact).is_deleted
-                and not self.deletion.artifacts.isUnderWay(artifact)):
+                and not self.deletion.artifacts.isWaiting(artifact)):
             self.deletion.addArtifact(artifact, version)
 
 

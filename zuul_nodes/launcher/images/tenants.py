@@ -7,8 +7,8 @@ counts for a task only if it is able to execute it and the operator allows it.
 
 from zuul_nodes import imagetenants
 from zuul_nodes.canonicalnames import getProjectName
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imageuse import isUsable
-from zuul_nodes.launcher.images.events import EventKind
 
 
 def choose(pipelines, sent):
@@ -88,17 +88,19 @@ class Tenants:
     def getDeleters(self, artifact):
         """
         :return: as :meth:`getBuilders`, of tenants that delete the file of an
-            artifact; the tenant of the build comes first.
+            artifact; the tenant of the build comes first, unless it has lost
+            the image.
         """
-        running = self._getRunning(artifact.canonical_name, EventKind.DELETE)
         name = artifact.build_tenant_name
+        running = _begin(name, self._getRunning(
+            artifact.canonical_name, EventKind.DELETE))
         layout = self.pipelines.get(name)
         if layout and artifact.canonical_name not in layout.images and (
                 layout.pipelines[EventKind.DELETE]) and self.isAllowed(
                     EventKind.DELETE, name, artifact.canonical_name):
             # The record has no jobs for an image that is gone.
             running[name] = layout.pipelines[EventKind.DELETE]
-        return _begin(name, running)
+        return running
 
     def getBranch(self, tenant_name, artifact):
         """:return: the branch of a tenant's definition of the image; that of

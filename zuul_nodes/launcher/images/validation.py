@@ -3,8 +3,8 @@
 import logging
 import urllib.parse
 
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imagetenants import OPTIONS, SECTION
-from zuul_nodes.launcher.images.events import EventKind
 from zuul_nodes.launcher.images.policy import isWaiting
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import sync

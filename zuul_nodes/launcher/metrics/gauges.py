@@ -35,7 +35,8 @@ class Gauges:
     :param statsd: a client, or None.
     :param ZooKeeperClient zk_client: for the election.
     :param Records records: of all nodes and requests.
-    :param uploads: the cache of all uploads.
+    :param ImageRecords images: has the cache of all uploads, and more gauges
+        of the system.
     :param Layouts layouts: has the providers of all tenants.
     :param dict own: name of a gauge of this launcher -> a function that
         returns its value; or a dict, for several: last part of the name ->
@@ -45,12 +46,12 @@ class Gauges:
 
     log = logging.getLogger('zuul.nodes.metrics')
 
-    def __init__(self, statsd, zk_client, records, uploads, layouts, own,
+    def __init__(self, statsd, zk_client, records, images, layouts, own,
                  interval=30.0):
         self.statsd = statsd
         self.zk_client = zk_client
         self.records = records
-        self.uploads = uploads
+        self.images = images
         self.layouts = layouts
         self.own = own
         self.interval = interval
@@ -86,7 +87,7 @@ class Gauges:
         if not self.statsd:
             return
         for getGauges in (self._getNodeGauges, self._getRequestGauges,
-                          self._getUploadGauges):
+                          self._getUploadGauges, self._getImageGauges):
             try:
                 # The pipeline puts many of the thousands of gauges in a
                 # packet.
@@ -185,7 +186,7 @@ class Gauges:
 
     def _getUploadGauges(self):
         states = collections.defaultdict(collections.Counter)
-        for upload in self.uploads.getItems():
+        for upload in self.images.uploads.getItems():
             states[upload.canonical_name, upload.endpoint_name][
                 upload.state] += 1
         for names, counter in states.items():
@@ -196,6 +197,9 @@ class Gauges:
         total = sum(states.values(), collections.Counter())
         for state in ImageUpload.STATES:
             yield f'zuul.uploads.state.{state}', total[state]
+
+    def _getImageGauges(self):
+        return self.images.count().items()
 
 
 def _getStateGauges(key, states, selection):

@@ -103,6 +103,13 @@ GROUPS = {
         'zuul.image.<image>.upload.<endpoint>.state.<state>':
             'Number of uploads of an image at an endpoint in a state.',
         'zuul.uploads.state.<state>': 'Number of uploads in a state.',
+        'zuul.images.unneeded':
+            'Number of builds and uploads of images that no provider has any '
+            'more, and that launchers delete after '
+            ':zuul:attr:`launcher.unneeded_image_delay`.',
+        'zuul.images.left_files.<cause>':
+            'Number of image files that ``zuul-nodes images leaks`` lists, as '
+            'jobs have ``failed`` to delete them, or there is ``no-job``.',
     }, LIFETIME),),
     'launcher': (*_make('gauge', {
         f'{SERVER}.work_queue': 'Number of keys waiting to be processed.',

@@ -3,26 +3,42 @@
 import itertools
 import json
 import re
+import types
 import urllib.parse
 
 import pytest
 from zuul.model import ImageBuildArtifact, ImageUpload
 from zuul.zk import ZooKeeperClient
+from zuul.zk.components import COMPONENT_REGISTRY
+from zuul.zk.layout import LayoutProvidersStore
 from zuul.zk.zkobject import ZKContext
 
+from tests.fixtures.launcher import makeProviders, makeRegistry
 from tests.fixtures.programs import getRefusal, writeConf
 from tests.unit.cmd.conftest import readNotes
 from zuul_nodes import (
     gonefiles,
     imagecontrols,
+    imageevents,
     imagelayouts,
+    leftfiles,
     undelivered,
+    unneededimages,
 )
 from zuul_nodes.imagecontrols import Control
+from zuul_nodes.imageevents import EventKind, Sent
 from zuul_nodes.imageremarks import Remarks
+from zuul_nodes.launcher.images import policy
 from zuul_nodes.launcher.images.policy import isRejected
 
 BUILT = 1700000000
+PROVIDER = '''
+- image: {name: debian, type: zuul}
+- flavor: {name: small}
+- label: {name: debian, image: debian, flavor: small}
+- section: {name: cloud, connection: cloud, images: [debian], flavors: [small]}
+- provider: {name: main, section: cloud, labels: [debian]}
+'''
 
 
 @pytest.fixture
@@ -139,6 +155,8 @@ def test_all_about_a_build(context, images):
         dict(re.split(': +', line, maxsplit=1)
              for line in part.splitlines())
         for part in result.stdout.strip().split('\n\n'))
+    # The driver of a connection is not installed here.
+    assert build.pop('Decision').startswith('unknown: zuul.conf: ')
     built = build.pop('Built')
     assert built.startswith('2023-11-1')
     assert build == {
@@ -153,6 +171,8 @@ def test_all_about_a_build(context, images):
         for number in (1, 2)]
     shown = json.loads(images('show', '--format', 'json', 'debian').stdout)
     listed, = json.loads(images('list', '--format', 'json').stdout)
+    for each in (shown, *shown['uploads']):
+        del each['decision']
     assert [shown] == listed['builds']
 
 
@@ -382,3 +402,111 @@ def test_a_record_that_a_launcher_is_at_work_on(context, images, last):
 @pytest.mark.parametrize('arguments', [('debian',), ('delete',)])
 def test_wrong_usage(images, arguments):
     assert images(*arguments).returncode == 2
+
+
+# What is deleted
+
+def test_what_no_provider_needs(context, images):
+    addArtifact(context, 'debian')
+    upload = addUpload(context, 'debian')
+    addArtifact(context, 'fedora')
+    for uuid in ('debian-build', upload.uuid):
+        unneededimages.write(context.client, uuid)
+    debian, fedora = getRows(images())[1:]
+    assert debian[4:7] == ['ready, unneeded', 'cloud/region',
+                           'ready, unneeded']
+    assert fedora[4] == 'ready'
+    shown = images('show', 'debian').stdout
+    assert len(re.findall(r'Unneeded since: +2\d{3}-', shown)) == 2
+    assert 'Unneeded' not in images('show', 'fedora').stdout
+
+
+def test_how_often_jobs_were_asked_to_delete_a_file(context, images):
+    addArtifact(context, 'debian', _state='deleting')
+    assert 'Deletion' not in images('show', 'debian').stdout
+    context.client.create(
+        imageevents.getPath(EventKind.DELETE, 'debian-build'),
+        imageevents.makeRecord(Sent('one', 3, 0, 0)), makepath=True)
+    text = 'asked 3 times to delete the file, the last time of the tenant one'
+    assert text + '\n' in images('show', 'debian').stdout
+    imageevents.noteDeletion(context.client, 'debian-build', 'no credentials')
+    assert f'{text}; no credentials' in images('show', 'debian').stdout
+
+
+def test_files_that_were_left_behind(context, images):
+    for name, cause in (('fedora', 'failed'), ('debian', 'no-job')):
+        artifact = types.SimpleNamespace(
+            uuid=f'{name}-build', name=name, format='raw', build_uuid='job',
+            canonical_name=f'example.com%2Fnodes/{name}',
+            build_tenant_name='tenant', url=f'https://host/{name}.raw')
+        leftfiles.write(context.client, artifact, cause, f'{name} reason')
+    rows = getRows(images('leaks'))
+    assert rows[0] == ['Image', 'Build', 'Format', 'Deleted', 'URL', 'Reason']
+    assert [(*row[:3], *row[4:]) for row in rows[1:]] == [
+        (f'example.com/nodes/{name}', f'{name}-build'[:8], 'raw',
+         f'https://host/{name}.raw', f'{name} reason')
+        for name in ('fedora', 'debian')]
+    found = json.loads(images('leaks', '--format', 'json').stdout)
+    assert [(each['uuid'], each['cause']) for each in found] == [
+        ('fedora-build', 'failed'), ('debian-build', 'no-job')]
+    assert images('forget', 'fedora').stdout == (
+        'Removed the record of the file of the build fedora-b of the image '
+        'example.com/nodes/fedora; the file is not deleted.\n')
+    assert [row[1] for row in getRows(images('leaks'))[1:]] == ['debian-b']
+    assert '"zuul-nodes images leaks" lists no file of a build "fedora"' in (
+        getRefusal(images('forget', 'fedora')))
+
+
+@pytest.fixture
+def provider(context, zk_client, zuul_conf, tmp_path):
+    """:return: one whose driver the command has."""
+    for name in ('cloud', 'away'):
+        zuul_conf.remove_section(f'connection {name}')
+    zuul_conf['connection cloud'] = {
+        'driver': 'fake', 'path': str(tmp_path / 'cloud')}
+    COMPONENT_REGISTRY.create(zk_client)
+    connections = makeRegistry(zuul_conf)
+    provider, = makeProviders(connections, PROVIDER, zk_client=zk_client)
+    LayoutProvidersStore(zk_client, connections, 'system').set(
+        context, 'tenant', [provider])
+    yield provider
+    connections.stop()
+
+
+def test_what_launchers_decide_and_why(
+        context, images, provider, zuul_conf, tmp_path):
+    """As their own functions say it, from the providers of all tenants."""
+    for section in ('connection rack', 'connection other'):
+        zuul_conf.remove_section(section)
+    writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    addTenant(context, 'tenant', 'debian')
+    for number, kwargs in enumerate((
+            {}, {}, {}, {'validated': False, 'build_uuid': 'job'},
+            {'endpoint_name': 'former/region'}), 1):
+        addArtifact(context, 'debian', uuid=f'{number}-build',
+                    timestamp=BUILT + number)
+        addUpload(context, 'debian', **{
+            'uuid': f'{number}-upload', 'artifact_uuid': f'{number}-build',
+            'providers': [provider.canonical_name],
+            'config_hash': provider.images['debian'].zuul_config_hash,
+            'endpoint_name': provider.getEndpoint().canonical_name} | kwargs)
+    imagecontrols.add(context.client, Control.KEPT, '1-build', '')
+
+    def show(number):
+        build = json.loads(
+            images('show', '--format', 'json', f'{number}-build').stdout)
+        return [(each['decision']['is_deleted'], each['decision']['reason'])
+                for each in (build, *build['uploads'])]
+    assert {number: show(number) for number in range(1, 6)} == {
+        1: [policy.KEPT, policy.KEPT],
+        2: [policy.IN_USE, policy.NEEDED],
+        3: [policy.IN_USE, policy.NEEDED],
+        4: [policy.REPLACED, policy.REJECTED],
+        5: [policy.NEWEST, policy.STILL_UNNEEDED]}
+    unneededimages.write(context.client, '5-upload')
+    zuul_conf['launcher'] = {'unneeded_image_delay': '0'}
+    writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    assert show(5)[1] == policy.UNNEEDED
+    text = images('show', '5-build').stdout
+    assert re.search('Decision: +to be deleted: no provider needs it', text)
+    assert re.search('Decision: +stays: it is the newest build', text)

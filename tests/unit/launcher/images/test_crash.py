@@ -155,7 +155,7 @@ def test_launcher_does_not_repeat_delete_event_of_another(
             deletion.delete(own, artifact)
             assert artifact.exists(context)
         item, = pipelines.take()
-        pipelines.finish(item)
+        pipelines.delete(item)
         deletion.delete(own, artifact)
         assert not artifact.exists(context)
 

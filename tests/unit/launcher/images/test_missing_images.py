@@ -8,7 +8,7 @@ from zuul.model import ImageBuildArtifact, ImageUpload
 
 from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.waiting import waitFor
-from zuul_nodes.launcher.images import EventKind
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.requestnotes import getReason
 
 State = ImageUpload.State

@@ -6,6 +6,7 @@ import types
 import pytest
 
 from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT
+from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.waiting import waitFor
 from zuul_nodes.launcher.images.deletion import DELETES
 from zuul_nodes.launcher.images.nodeimages import NoImageError
@@ -155,7 +156,9 @@ def test_incomplete_uploads_are_kept(launcher):
     assert kept(launcher) == {'valid', 'pending', 'uploading'}
 
 
-def test_old_uploads_are_deleted_and_then_their_artifacts(launcher):
+def test_old_uploads_are_deleted_and_then_their_artifacts(
+        launcher, pipelines):
+    pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
     launcher.queue.start()
     old = [launcher.addReady(f'{number}', timestamp=number)
            for number in range(1, 5)]

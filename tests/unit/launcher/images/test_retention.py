@@ -8,7 +8,7 @@ from tests.fixtures.images import LAYOUT, PROVIDER, TIMEOUT, Cloud
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.shelf.shelf_maker import ShelfProviderNode
 from tests.fixtures.waiting import waitFor
-from zuul_nodes import imagelayouts
+from zuul_nodes import imagelayouts, leftfiles
 
 WITHOUT_FEDORA = (LAYOUT + PROVIDER.replace('NAME', 'rack')).replace(
     '      - fedora\n', '').replace('[debian, fedora, ', '[debian, ')
@@ -48,7 +48,7 @@ def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
     item, = [path for path in pipelines.take() if '/image-delete/' in path]
     launcher.images.reconcile()
     assert not isGone(launcher, artifact)
-    pipelines.finish(item)
+    pipelines.delete(item)
     waitFor(lambda: isGone(launcher, artifact))
     waitFor(lambda: not launcher.jobs.events.getKeys('image-delete'))
     assert pipelines.getEvents('image-delete') == []
@@ -115,16 +115,38 @@ def test_records_without_an_image_are_not_in_use(launcher, pipelines):
     waitFor(lambda: upload not in launcher.getUploads())
 
 
-@pytest.mark.parametrize('known', [True, False])
-def test_no_pipeline_deletes_files(launcher, pipelines, known):
-    """Or no scheduler says what there is."""
-    if known:
-        pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
-    else:
-        launcher.jobs.pipelines._layouts.clear()
+def test_file_that_no_pipeline_deletes_is_left_behind(launcher, pipelines):
+    pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
     artifact = makeOld(launcher)
     waitFor(lambda: isGone(launcher, artifact))
     assert pipelines.getEvents('image-delete') == []
+    left, = leftfiles.readAll(launcher.zk_client.client)
+    assert left | {'time': None} == {
+        'uuid': artifact.uuid, 'canonical_name': artifact.canonical_name,
+        'name': 'debian', 'format': 'raw', 'url': artifact.url,
+        'build_uuid': None, 'build_tenant_name': 'tenant', 'time': None,
+        'cause': 'no-job',
+        'reason': 'no tenant has a job that deletes the file'}
+
+
+@pytest.mark.parametrize('what', ['unknown', 'broken'])
+def test_file_waits_until_it_is_certain_that_no_job_deletes_it(
+        launcher, pipelines, what):
+    """Its project may have a mistake, or no scheduler has told yet."""
+    if what == 'unknown':
+        launcher.jobs.pipelines._layouts.clear()
+    else:
+        pipelines.publish(pipelines={**PIPELINES, 'image-delete': []},
+                          broken=['example.com/nodes'])
+    artifact = makeOld(launcher)
+    waitFor(lambda: set(launcher.clouds['rack'].images) == {'2', '3'})
+    launcher.images.reconcile()
+    deletion = launcher.images.retention.deletion
+    waitFor(lambda: not deletion.uuids_in_queue)
+    assert not isGone(launcher, artifact)
+    pipelines.publish(layout_uuid='new')
+    launcher.schedule.checkSoon()
+    waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
 
 
 def test_nothing_is_deleted_while_a_layout_is_invalid(launcher, pipelines):
@@ -160,7 +182,8 @@ def test_another_launcher_goes_on(launcher, pipelines):
     waitFor(lambda: pipelines.getEvents('image-delete'))
     launcher.jobs.event_tracker.tell = lambda: None
     for path in pipelines.take():
-        pipelines.finish(path)
+        if '/image-delete/' in path:
+            pipelines.delete(path)
     launcher.schedule.checkSoon()
     waitFor(lambda: isGone(launcher, artifact))
 

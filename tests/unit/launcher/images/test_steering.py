@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.waiting import waitFor
 from zuul_nodes import imagecontrols
 from zuul_nodes.imagecontrols import Control
@@ -122,8 +123,9 @@ def test_a_build_that_is_kept_stays_beside_newer_ones(launcher, client):
     waitFor(lambda: set(images) == {'3', '4'})
 
 
-def test_a_build_that_is_kept_can_be_deleted(launcher, client):
+def test_a_build_that_is_kept_can_be_deleted(launcher, client, pipelines):
     """Then there is nothing to be kept any more."""
+    pipelines.publish(pipelines={**PIPELINES, 'image-delete': []})
     oldest = launcher.addReady('1', timestamp=1)
     imagecontrols.add(client, Control.KEPT, oldest.artifact_uuid, '')
     artifact = launcher.builds.getItem(oldest.artifact_uuid)

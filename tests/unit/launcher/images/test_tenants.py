@@ -16,10 +16,10 @@ from tests.fixtures.imagetenants import (
 )
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.waiting import waitFor
-from zuul_nodes import imagecontrols, undelivered
+from zuul_nodes import imagecontrols, imageevents, undelivered
+from zuul_nodes.imageevents import EventKind, Sent
 from zuul_nodes.imagelayouts import ImageLayout
 from zuul_nodes.launcher.images import KEY, policy
-from zuul_nodes.launcher.images.events import EventKind, Sent
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.providers import Scope
 from zuul_nodes.launcher.settings import Settings
@@ -331,6 +331,7 @@ def test_deletion_moves_along_with_the_pipeline(launcher, write):
     launcher.queue.add(KEY)
     waitFor(lambda: getAsked(launcher, 'image-delete') == ['b'])
     assert launcher.builds.getItem(artifact.uuid)
+    imageevents.noteDeletion(launcher.zk_client.client, artifact.uuid, None)
     passOn(launcher, 'b')
     launcher.queue.add(KEY)
     waitFor(lambda: not launcher.builds.getItem(artifact.uuid))

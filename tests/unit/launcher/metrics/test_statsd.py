@@ -121,7 +121,8 @@ def test_gauges(keeper, addNode, report):
             'zuul.image.nodes_debian_12.upload.rack_rack.state.ready': 1,
             'zuul.image.nodes_debian_12.upload.rack_rack.state.pending': 0,
             'zuul.uploads.state.ready': 2,
-            'zuul.uploads.state.deleting': 0}.items():
+            'zuul.uploads.state.deleting': 0,
+            'zuul.images.unneeded': 3}.items():
         assert metrics[name] == f'{value}|g'
 
 
@@ -135,9 +136,9 @@ def test_gauges_are_those_of_zuuls_launcher(
     ours = report()
     assert {name: ours.get(name) for name in theirs} == theirs
     # Zuul's do not come back to zero.
-    assert ours.keys() - theirs.keys() == {
+    assert ours.keys() - theirs.keys() == {'zuul.images.unneeded', *(
         f'zuul.uploads.state.{state}' for state in (
-            'deleting', 'pending', 'uploading')}
+            'deleting', 'pending', 'uploading'))}
 
 
 def test_gauge_of_unused_label_becomes_zero(keeper, addNode, report):

@@ -1,0 +1,147 @@
+"""What has become of the jobs that delete files is recorded."""
+
+import pytest
+
+from tests.unit.drivers.zuul.site import (
+    JOBS,
+    JOBS_FILE,
+    PIPELINES,
+    PIPELINES_FILE,
+    WHERE,
+    getBuild,
+)
+from zuul_nodes import imageevents
+from zuul_nodes.drivers.zuul import deletion
+from zuul_nodes.imageevents import EventKind, Sent
+
+UUID = 32 * 'a'
+
+
+def getClient(site):
+    return site.scheduler.zk_client.client
+
+
+def makeDeletion(site, pipeline='delete', **results):
+    """:return: an item that is to delete a file; of its jobs by name, what
+        they return of it."""
+    getClient(site).create(
+        imageevents.getPath(EventKind.DELETE, UUID),
+        imageevents.makeRecord(Sent('tenant', 1, 0, 0)), makepath=True)
+    item = site.enqueue(site.loaded, pipeline, event=(
+        site.loaded.driver.getImageDeleteEvent(['debian'], *WHERE, UUID)))
+    for name, value in results.items():
+        getBuild(item, name.replace('_', '-'))._set(
+            _result_data={'zuul': {'image_deleted': value}})
+    return item
+
+
+def setResult(item, result, name='build-debian'):
+    getBuild(item, name)._set(result=result)
+
+
+def report(site, item, action='success'):
+    """:return: the record of the event."""
+    site.report(item, action)
+    return imageevents.read(getClient(site), EventKind.DELETE, UUID)
+
+
+def test_buildset_that_succeeds_has_deleted_the_file(site):
+    sent = report(site, makeDeletion(site))
+    assert (sent.is_deleted, sent.problem) == (True, None)
+
+
+@pytest.mark.parametrize('result', [
+    'FAILURE', 'POST_FAILURE', 'NODE_FAILURE', 'TIMED_OUT', 'RETRY_LIMIT',
+    None])
+def test_buildset_that_fails_has_not_deleted_it(site, result):
+    item = makeDeletion(site)
+    setResult(item, result)
+    sent = report(site, item, 'failure')
+    assert not sent.is_deleted
+    assert sent.problem == (
+        'the pipeline delete of the tenant tenant has not deleted it '
+        f'(build-debian: {result}, other: SUCCESS)')
+
+
+@pytest.mark.parametrize('value, is_deleted', [
+    (True, True), (False, False), ('yes', False), (1, False), ([], False),
+    (None, False)])
+def test_what_a_job_returns_counts_before_its_result(site, value, is_deleted):
+    item = makeDeletion(site, build_debian=value)
+    # As when the logs could not be stored.
+    setResult(item, 'POST_FAILURE')
+    assert report(site, item, 'failure').is_deleted is is_deleted
+
+
+def test_job_may_say_that_the_file_is_still_there(site):
+    item = makeDeletion(site, build_debian=False)
+    assert not report(site, item).is_deleted
+
+
+@pytest.mark.parametrize('other', [True, False])
+def test_all_jobs_that_say_so_must_have_deleted_it(site, other):
+    item = makeDeletion(site, build_debian=True, other=other)
+    assert report(site, item).is_deleted is other
+
+
+def test_nothing_is_deleted_without_a_job(site):
+    item = makeDeletion(site)
+    item.current_build_set.builds.clear()
+    sent = report(site, item, 'no_jobs')
+    assert not sent.is_deleted
+    assert 'no job has run' in sent.problem
+
+
+@pytest.mark.parametrize('data', [
+    None, [], 'text', {'zuul': None}, {'zuul': ['image_deleted']}])
+def test_result_of_any_type_is_read(site, data):
+    item = makeDeletion(site)
+    getBuild(item)._set(_result_data=data)
+    assert report(site, item).is_deleted
+
+
+def test_other_events_are_not_recorded(site):
+    item = makeDeletion(site)
+    for event in (None, site.loaded.driver.getImageBuildEvent(
+            ['debian'], *WHERE)):
+        other = site.enqueue(site.loaded, 'delete', event=event)
+        assert not report(site, other).is_deleted
+    assert report(site, item).is_deleted
+
+
+def test_only_pipelines_that_delete_get_the_reporter_once(makeSite):
+    """Also one that reports elsewhere, or by several triggers."""
+    site = makeSite({PIPELINES_FILE: PIPELINES + '''
+- pipeline:
+    name: any
+    manager: independent
+    trigger:
+      zuul:
+        - event: [image-build, image-delete]
+        - event: image-delete
+    success:
+      zuul:
+        image-built: true
+''', JOBS_FILE: JOBS + '''
+- project:
+    any:
+      jobs: [build-debian]
+'''})
+    site.loaded.driver.reconfigure(site.loaded.tenant)
+    numbers = {
+        manager.pipeline.name: [
+            sum(isinstance(each, deletion.DeletionReporter)
+                for each in getattr(manager.pipeline, name))
+            for name in deletion.ACTIONS]
+        for manager in site.loaded.layout.pipeline_managers.values()}
+    ones = [1] * len(deletion.ACTIONS)
+    assert numbers == {'delete': ones, 'any': ones,
+                       'build': [0] * len(ones), 'validate': [0] * len(ones)}
+
+
+def test_reporter_says_nothing_to_code_review(site):
+    """As Zuul asks each reporter when a change is about to merge."""
+    manager = site.loaded.layout.pipeline_managers['delete']
+    change = site.enqueue(site.loaded, 'delete').changes[0]
+    change.project.connection_name = 'zuul'
+    assert manager.getSubmitAllowNeeds(change) == set()

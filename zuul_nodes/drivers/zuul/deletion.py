@@ -1,0 +1,77 @@
+"""What has become of the jobs that delete the files of images.
+
+A pipeline for the event "image-delete" needs no reporter: the driver adds one
+to it that records the result for the launcher.
+"""
+
+import logging
+
+from zuul.driver.zuul import IMAGE_DELETE
+from zuul.reporter import BaseReporter
+
+from zuul_nodes import imageevents, messages
+from zuul_nodes.drivers.zuul.layouts import isTriggeredBy
+
+log = logging.getLogger('zuul.nodes.drivers.zuul')
+# A job returns it in "zuul": whether the file is gone.
+DELETED = 'image_deleted'
+# The ways to end on which Zuul reports.
+ACTIONS = ('success_actions', 'failure_actions', 'no_jobs_actions',
+           'config_error_actions', 'merge_conflict_actions',
+           'disabled_actions')
+
+
+def addReporters(driver, tenant):
+    """Add a reporter to the pipelines of a tenant that delete files."""
+    connection = driver.sched.connections.connections[driver.name]
+    for manager in tenant.layout.pipeline_managers.values():
+        pipeline = manager.pipeline
+        if not isTriggeredBy(pipeline, IMAGE_DELETE):
+            continue
+        for name in ACTIONS:
+            actions = getattr(pipeline, name)
+            # Some names may be those of the same list.
+            if not any(isinstance(each, DeletionReporter)
+                       for each in actions):
+                actions.append(DeletionReporter(driver, connection))
+
+
+class DeletionReporter(BaseReporter):
+    """Records whether a job has deleted the file that an event names."""
+
+    name = 'zuul'
+
+    def report(self, item, phase1=True, phase2=True):
+        artifact_id = getattr(item.event, 'image_build_uuid', None)
+        if phase2 and artifact_id:
+            problem = findProblem(item)
+            log.info('%s has deleted the file of the image build %s: %s',
+                     item, artifact_id, problem or 'yes')
+            imageevents.noteDeletion(
+                self.driver.sched.zk_client.client, artifact_id, problem)
+
+
+def findProblem(item):
+    """
+    :param QueueItem item: that has ended.
+    :return: why its jobs have not deleted the file, one line; None if they
+        have.
+    """
+    builds = item.current_build_set.getBuilds()
+    said = {value for build in builds
+            if isinstance(value := _getSaid(build), bool)}
+    if said == {True} or (
+            not said and builds and item.didAllJobsSucceed()):
+        return None
+    results = ', '.join(f'{build.job.name}: {build.result}'
+                        for build in builds)
+    return messages.shorten(
+        f'the pipeline {item.manager.pipeline.name} of the tenant '
+        f'{item.manager.tenant.name} has not deleted it '
+        f'({results or "no job has run"})')
+
+
+def _getSaid(build):
+    result = build.result_data
+    zuul = result.get('zuul') if isinstance(result, dict) else None
+    return zuul.get(DELETED) if isinstance(zuul, dict) else None
