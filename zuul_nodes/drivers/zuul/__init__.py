@@ -117,6 +117,19 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
                     parse_context=None):
         return ZuulReporter(self, connection, pipeline, config)
 
+    def explainDenied(self, item, event, project_name):
+        """
+        :param QueueItem item: with results of work on an image.
+        :param str event: that requests such work.
+        :param str project_name: canonical name of the project of the image.
+        :return: why the operator does not allow the work to the tenant of the
+            item; None if it is allowed.
+        """
+        tenant_name = item.manager.tenant.name
+        if self.image_tenants[event].allows(tenant_name, project_name):
+            return None
+        return imagetenants.explain(event, tenant_name, project_name)
+
     def findFormats(self, item, name):
         """
         :param QueueItem item: while the scheduler works on it.

@@ -163,9 +163,7 @@ class ImageBuilds:
         tenants = {
             tenant_name: layout for tenant_name, layout
             in self.pipelines.getAll().items() if name in layout.images}
-        denied = {tenant_name for tenant_name in tenants
-                  if not self.tenants.isAllowed(
-                      EventKind.BUILD, tenant_name, name)}
+        denied = self.tenants.getDenied(EventKind.BUILD, name)
         for tenant_name, layout in tenants.items():
             # No result of a denied tenant counts.
             if tenant_name not in denied and self._isBuilding(
