@@ -32,7 +32,8 @@ class Sent(typing.NamedTuple):
         way; in seconds since the epoch.
     :ivar int version: of the record.
     :ivar bool is_deleted: whether a job has deleted the file.
-    :ivar str problem: why the last job that has ended has not, or None.
+    :ivar str problem: why it has not, as far as it has ended; why an image is
+        missing, if the event is to build it; or None.
     """
     tenant_name: str
     attempt: int

@@ -1,17 +1,16 @@
 """Why images have no builds, or none in service."""
 
 import collections
-import json
 
-from zuul_nodes import zkrecords
+from zuul_nodes import imageevents
 from zuul_nodes.canonicalnames import getShortName
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imagetenants import explain, explainDenied
 
 BUILD = 'image-build'
 VALIDATE = 'image-validate'
 # Event -> the reporter without which the jobs of a pipeline have no effect.
 REPORTERS = {BUILD: 'image-built: true', VALIDATE: 'image-validated'}
-EVENTS = '/zuul/zuul-nodes/image-events/image-build'
 NO_BUILDER = (
     'no tenant builds it: none has a pipeline with the trigger event '
     '"image-build" and the reporter "image-built" in which a job with that '
@@ -114,10 +113,20 @@ def findProblem(client, layouts, name, reader=None):
     if not getBuilders(layouts, name):
         return NO_BUILDER + explainDenied(
             BUILD, getDenied(layouts, name), reader)
-    data = zkrecords.read(client, zkrecords.getPath(EVENTS, name))
-    if data is None:
+    return findRequest(client, name, reader)
+
+
+def findRequest(client, name, reader=None):
+    """
+    :param client, name, reader: as of :func:`findProblem`.
+    :return: who was asked to build an image, and why; None if no launcher
+        finds it missing.
+    """
+    sent = imageevents.read(client, EventKind.BUILD, name)
+    if sent is None:
         return None
-    sent = json.loads(data)
-    tenant = (f'the tenant {sent["tenant"]}'
-              if reader in (None, sent['tenant']) else 'another tenant')
-    return f'{tenant} was asked to build it (attempt {sent["attempt"]})'
+    tenant = (f'the tenant {sent.tenant_name}'
+              if reader in (None, sent.tenant_name) else 'another tenant')
+    text = f'{tenant} was asked to build it (attempt {sent.attempt})'
+    # It names endpoints, which may be those of other tenants.
+    return f'{text}; {sent.problem}' if sent.problem and not reader else text

@@ -79,7 +79,9 @@ class ImageViews:
             'name': image.name,
             'canonical_name': name,
             'paused': None if paused is None else messages.forTenants(paused),
-            'problem': None if builds else imageproblems.findProblem(
+            'problem': imageproblems.findRequest(
+                self.client, name, tenant.name)
+            if builds else imageproblems.findProblem(
                 self.client, self.pipelines.getAll(), name, tenant.name),
             'total': len(builds),
             'builds': [{

@@ -180,8 +180,9 @@ def getRows(images):
         if image['paused'] is not None:
             yield (name, *['-'] * 3, 'paused', *['-'] * 3,
                    image['paused'] or '-')
-        if not image['builds']:
-            yield (name, *['-'] * 3, 'not built', *['-'] * 3,
+        if not image['builds'] or image['problem']:
+            yield (name, *['-'] * 3,
+                   'missing' if image['builds'] else 'not built', *['-'] * 3,
                    image['problem'] or '-')
         for tenant_name, formats in image['undelivered'].items():
             yield (name, '-', ', '.join(formats), '-', 'not built', *['-'] * 3,

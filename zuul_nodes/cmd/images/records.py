@@ -38,10 +38,10 @@ def readImages(client, connections, layouts):
         ``name``, ``tenants`` that have it, ``builders`` (the tenants
         that build it on request), ``denied`` (the tenants that the operator
         does not allow to build it), ``paused`` (the reason, or None),
-        ``problem`` (why it is not built, or None), ``undelivered`` (tenant
-        -> formats that its builds lack, a sorted list) and ``builds``.  The
-        builds are the records of its artifacts, the oldest first, each with
-        ``kept`` (the reason, or None), ``file_gone`` (why its file is
+        ``problem`` (why it is not built or missing somewhere, or None),
+        ``undelivered`` (tenant -> formats that its builds lack, a sorted list)
+        and ``builds``.  The builds are the records of its artifacts, the
+        oldest first, each with ``kept`` (the reason, or None), ``file_gone`` (why its file is
         considered gone, or None), ``file_deletion`` (None, or a dict of
         ``tenant``, ``attempt`` and ``problem`` of the event to delete its
         file) and its ``uploads``, each of which may have ``progress`` and a
@@ -88,9 +88,9 @@ def readImages(client, connections, layouts):
         image['undelivered'] = {
             tenant_name: sorted(each.formats) for tenant_name, each
             in undelivered.read(client, name).items()}
-        if not image['builds']:
-            image['problem'] = imageproblems.findProblem(
-                client, layouts, name)
+        image['problem'] = (
+            imageproblems.findRequest(client, name) if image['builds']
+            else imageproblems.findProblem(client, layouts, name))
     return [image for _, image in sorted(images.items())]
 
 

@@ -10,6 +10,7 @@ may build it in another pipeline.  After a failed build, whatever its cause,
 the launcher waits before it requests the next one.
 """
 
+import collections
 import logging
 
 from zuul_nodes import imagecontrols, undelivered
@@ -20,6 +21,10 @@ from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findSource, isRejected
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import sync
+
+# Why an image is missing.
+NO_BUILD = 'there is no build that was not rejected'
+LOST = 'the builds were rejected at {}, or their files are gone'
 
 
 class ImageBuilds:
@@ -89,22 +94,27 @@ class ImageBuilds:
 
     def _getMissing(self):
         """:return: canonical name of each missing image -> the formats in
-            which it is missing."""
+            which it is missing -> why."""
         good = getGood(self.builds, self.uploads)
         lost = self._getLost(good)
-        needed = self.layouts.scope.getImageFormats()
-        return {name: missing for name, formats in needed.items()
-                if (missing := {each for each in formats
-                                if not good[name, each]
-                                or (name, each) in lost})
-                and not self.records.steering.isPaused(name)}
+        missing = collections.defaultdict(dict)
+        for name, formats in self.layouts.scope.getImageFormats().items():
+            if self.records.steering.isPaused(name):
+                continue
+            for each in sorted(formats):
+                if not good[name, each]:
+                    missing[name][each] = NO_BUILD
+                elif endpoints := lost[name, each]:
+                    missing[name][each] = LOST.format(
+                        ', '.join(sorted(endpoints)))
+        return dict(missing)
 
     def _getLost(self, good):
         """
         :param dict good: as of :func:`getGood`.
-        :return: a set of (canonical name, format) that an endpoint needs and
-            cannot get, because the files of the builds are gone or it has
-            rejected them.
+        :return: (canonical name, format) -> a set of the endpoints that need
+            it and cannot get it, because the files of the builds are gone or
+            they have rejected them.
         """
         gone = self.records.gone_files.get()
         doubtful = gone | {
@@ -112,10 +122,12 @@ class ImageBuilds:
             if isRejected(upload)}
         touched = {key for key, artifacts in good.items()
                    if any(each.uuid in doubtful for each in artifacts)}
-        return {need[:2] for need, wanted in self._getNeeds(touched)
-                if not findSource(
-                    good[need[:2]],
-                    findUploads(self.uploads, need, wanted), gone)}
+        lost = collections.defaultdict(set)
+        for need, wanted in self._getNeeds(touched):
+            if not findSource(good[need[:2]],
+                              findUploads(self.uploads, need, wanted), gone):
+                lost[need[:2]].add(need.endpoint_name)
+        return lost
 
     def _getNeeds(self, keys):
         """:return: a list of (Need, Wanted) for some images in some formats.
@@ -185,19 +197,20 @@ class ImageBuilds:
         missing = self._getMissing()
         if name not in missing:
             return
-        formats = ', '.join(sorted(missing[name]))
+        formats = ', '.join(missing[name])
         found = self.records.getUndelivered(name)
         tenant_name = choose(self.tenants.getDeliverers(
-            name, missing[name], found), sent)
+            name, missing[name].keys(), found), sent)
         if tenant_name:
             self._undelivered.discard(name)
-            self.log.info('The image %s is missing in the format %s',
-                          name, formats)
+            reason = '; '.join(f'{image_format}: {why}' for image_format, why
+                               in missing[name].items())
+            self.log.info('The image %s is missing: %s', name, reason)
             image = _getBuilt(tenants[tenant_name], name)
             transaction = self.records.session.transaction()
             self.events.addEvent(
                 transaction, EventKind.BUILD, name, sent, tenant_name,
-                image['name'], image['project'], image['branch'])
+                image['name'], image['project'], image['branch'], reason)
             self.events.commit(transaction)
         elif builders := self.tenants.getBuilders(name):
             if name not in self._undelivered:

@@ -39,7 +39,7 @@ class ImageEvents:
                       for kind in EventKind}
 
     def addEvent(self, transaction, kind, key, sent, tenant_name, name,
-                 project, branch):
+                 project, branch, problem=None):
         """Send an event and record it, in a transaction.
 
         :param Transaction transaction: fails if another launcher has sent the
@@ -50,9 +50,11 @@ class ImageEvents:
         :param str name: of the image.
         :param str project: canonical name of the image's project.
         :param str branch: of the image.
+        :param str problem: as that of the record; None for that of the last
+            one.
         """
         _write(transaction, kind, key, sent, tenant_name,
-               sent.attempt + 1 if sent else 1)
+               sent.attempt + 1 if sent else 1, problem)
         self.send(transaction, kind, key, tenant_name, name, project, branch)
 
     def send(self, transaction, kind, key, tenant_name, name, project,
@@ -132,13 +134,13 @@ class ImageEvents:
             self.schedule.getBackoff(sent.attempt - 1) - getAge(sent.time))
 
 
-def _write(transaction, kind, key, sent, tenant_name, attempt):
+def _write(transaction, kind, key, sent, tenant_name, attempt, problem=None):
     """Replace the record of an event.
 
     :param Sent sent: the last record, or None.
     """
     data = imageevents.makeRecord(Sent(
         tenant_name, attempt, time.time(), 0,
-        problem=sent.problem if sent else None))
+        problem=problem or (sent and sent.problem)))
     transaction.write(imageevents.getPath(kind, key), data,
                       sent.version if sent else None)

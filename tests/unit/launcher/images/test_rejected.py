@@ -3,11 +3,13 @@
 import pytest
 
 from tests.fixtures.imagetenants import (
+    DEBIAN,
     READY,
     addArtifact,
     getAsked,
 )
 from tests.fixtures.waiting import waitFor
+from zuul_nodes.imageproblems import findRequest
 
 
 @pytest.fixture
@@ -60,3 +62,22 @@ def test_build_is_asked_for_if_an_endpoint_has_rejected_all(launcher, write):
     launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
     assert len(launcher.getUploads()) == 2
+    problem = findRequest(launcher.zk_client.client, DEBIAN)
+    endpoint = launcher.getProvider('other', 'b').getEndpoint().canonical_name
+    assert problem == (
+        'the tenant a was asked to build it (attempt 1); raw: the builds were '
+        f'rejected at {endpoint}, or their files are gone')
+    # Where the providers of others are is not for tenants.
+    for name, asked in (('a', 'the tenant a'), ('b', 'another tenant')):
+        assert findRequest(launcher.zk_client.client, DEBIAN, name) == (
+            f'{asked} was asked to build it (attempt 1)')
+
+
+@pytest.mark.settings(image_settle_time=0)
+def test_why_a_build_is_asked_for_if_all_were_rejected(launcher, write):
+    write('a rack bv')
+    launcher.addUpload(addArtifact(launcher), 'rack', 'a', _state='failed',
+                       validated=False, build_uuid='build')
+    launcher.images.builds.reconcile()
+    assert findRequest(launcher.zk_client.client, DEBIAN).endswith(
+        '; raw: there is no build that was not rejected')

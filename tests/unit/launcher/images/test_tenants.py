@@ -105,7 +105,7 @@ def test_an_image_is_missing_in_each_format_that_a_tenant_wants(
     addArtifact(launcher)
     launcher.images.builds.reconcile()
     assert getAsked(launcher, 'image-build') == ['a']
-    assert 'is missing in the format vhd' in caplog.text
+    assert 'is missing: vhd: ' in caplog.text
 
 
 @pytest.fixture
