@@ -41,12 +41,12 @@ def readImages(client, connections, layouts):
         ``problem`` (why it is not built or missing somewhere, or None),
         ``undelivered`` (tenant -> formats that its builds lack, a sorted list)
         and ``builds``.  The builds are the records of its artifacts, the
-        oldest first, each with ``kept`` (the reason, or None), ``file_gone`` (why its file is
-        considered gone, or None), ``file_deletion`` (None, or a dict of
-        ``tenant``, ``attempt`` and ``problem`` of the event to delete its
-        file) and its ``uploads``, each of which may have ``progress`` and a
-        ``remark``.  Builds and uploads have ``unneeded_since``, when the last
-        provider has lost them, or None.
+        oldest first, each with ``kept`` (the reason, or None), ``file_gone``
+        (why its file is considered gone, or None), ``file_deletion`` (None, or
+        a dict of ``tenant``, ``attempt`` and ``problem`` of the event to
+        delete its file) and its ``uploads``, each of which may have
+        ``progress`` and a ``remark``.  Builds and uploads have
+        ``unneeded_since``, when the last provider has lost them, or None.
     """
     images = {}
     for tenant_name, layout in layouts.items():

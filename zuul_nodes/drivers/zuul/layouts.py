@@ -224,8 +224,13 @@ def _getImagesOfNodes(layout, variants):
     :return: a set of the canonical names of the images of its nodes; of the
         alternative with the fewest.
     """
-    alternatives = (variants[-1].flattenNodesetAlternatives(layout)
-                    if variants else ())
+    try:
+        alternatives = (variants[-1].flattenNodesetAlternatives(layout)
+                        if variants else ())
+    except Exception:
+        # Zuul reports the error.
+        log.debug('Unable to find the nodes of a job:', exc_info=True)
+        alternatives = ()
     return min(({
         image.canonical_name for node in nodeset.getNodes()
         if (label := layout.labels.get(node.label))

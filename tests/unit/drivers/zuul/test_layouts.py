@@ -1,6 +1,8 @@
 """The driver tells launchers of the images of each layout."""
 
 import pytest
+from zuul.exceptions import NodesetNotFoundError
+from zuul.model import Job
 
 from tests.fixtures.pipelines import readImageLayout
 from tests.unit.drivers.zuul.site import (
@@ -263,6 +265,20 @@ def test_images_that_validation_jobs_need(
     images = makeImageLayout(loadTenant(files).tenant).images
     assert images[DEBIAN]['runs']['image-validate'] == ['validate']
     assert images[DEBIAN]['needs'] == needs
+
+
+def test_job_whose_nodes_are_unknown_runs_nevertheless(
+        loadTenant, monkeypatch):
+    """As Zuul says what is wrong with it."""
+    def fail(self, layout):
+        raise NodesetNotFoundError('both')
+    loaded = loadTenant(MORE_LABELS | {JOBS_FILE: VALIDATE.replace(
+        'ATTRIBUTES', 'nodeset: both').replace('OTHERS', 'base').replace(
+            'OTHER', 'both')})
+    monkeypatch.setattr(Job, 'flattenNodesetAlternatives', fail)
+    image = makeImageLayout(loaded.tenant).images[DEBIAN]
+    assert image['runs']['image-validate'] == ['validate']
+    assert image['needs'] == []
 
 
 @pytest.mark.parametrize('reporters, needs', [
