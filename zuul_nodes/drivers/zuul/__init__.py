@@ -164,16 +164,17 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         :param str name: canonical name of an image.
         :param str event: ``image-build`` or ``image-validate``.
         :return: why no job of the tenant would run for such an event of the
-            image, or its result would be ignored; None if one would run or
-            that is unknown.
+            image, or its result would be ignored; None if one would run.
         """
         try:
-            layout = self.pipelines and self.pipelines.get(tenant.name)
+            layout = self.pipelines.get(tenant.name)
         except ValueError:
-            return None
+            layout = None
         # Records of the previous release have no "runs".
         if not layout or 'runs' not in layout.images.get(name, {}):
-            return None
+            layout = layouts.makeImageLayout(tenant)
+            if name not in layout.images:
+                return None
         # The event of zuul-web names the image itself.
         is_own = event != IMAGE_BUILD or layout.getSource(name) == name
         if layout.getRuns(name, event) and is_own:

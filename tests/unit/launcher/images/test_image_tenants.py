@@ -126,7 +126,8 @@ def test_log_names_the_option_that_leaves_no_builder(launcher, caplog):
     writeTenants(launcher, 'a rack bvd, b rack -')
     allow(launcher, 'image-build', 'b')
     assert ask(launcher, 'image-build') == []
-    assert ('no tenant builds it: a tenant needs a pipeline' in caplog.text)
+    assert 'in the format raw, and no tenant builds it: none has' in (
+        caplog.text)
     assert ('; "image_build_tenants" in [launcher] of zuul.conf does not list '
             'the tenant a for its project' in caplog.text)
 
