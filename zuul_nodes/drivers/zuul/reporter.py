@@ -63,7 +63,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         for build, problem in problems:
             tellRefused(item, problem, build)
         warn(item, [*(problem for _, problem in problems), *(
-            f'The image "{image.name}" is also needed in the format '
+            f'The image "{image.name}" is needed in the format '
             f'{", ".join(formats)}, but no artifact of these builds has it. '
             'Jobs find the formats in "zuul.image.formats"'
             for image, formats in missing if formats)])
