@@ -9,7 +9,7 @@ from zuul_nodes import (
     uploadboots,
 )
 from zuul_nodes.imageremarks import Remarks
-from zuul_nodes.launcher.images.policy import isBad, sortByAge
+from zuul_nodes.launcher.images.policy import sortByAge
 from zuul_nodes.launcher.images.steering import Steering
 from zuul_nodes.launcher.zookeeper import Builds, Names, Uploads
 
@@ -73,13 +73,6 @@ class ImageRecords:
         artifact = self.builds.peek(artifact_id)
         return artifact is not None and (
             artifact.state != artifact.State.DELETING)
-
-    def isBad(self, artifact):
-        """:return: as :func:`.policy.isBad`, for the artifact's uploads."""
-        return isBad([
-            upload for upload
-            in self.uploads.getUploadsForImage(artifact.canonical_name)
-            if upload.artifact_uuid == artifact.uuid])
 
     def getUploads(self, name):
         """List the uploads of an image, without those of deleted builds.

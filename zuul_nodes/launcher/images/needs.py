@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import typing
 
-from zuul_nodes.launcher.images.policy import groupByArtifact, isBad
+from zuul_nodes.launcher.images.policy import findBad
 
 
 class Need(typing.NamedTuple):
@@ -60,12 +60,12 @@ def getGood(builds, uploads):
     :param uploads: the cache of all uploads.
     :return: (canonical name of an image, format) -> list of artifacts.
     """
-    by_artifact = groupByArtifact(uploads.getItems())
+    bad = findBad(uploads.getItems())
     good = collections.defaultdict(list)
     for artifact in builds.getItems():
         # An artifact without a state is still getting its uploads.
         if (artifact.state != artifact.State.DELETING
-                and not isBad(by_artifact[artifact.uuid])):
+                and artifact.uuid not in bad):
             good[artifact.canonical_name, artifact.format].append(artifact)
     return good
 

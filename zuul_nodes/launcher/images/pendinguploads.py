@@ -3,7 +3,11 @@
 import collections
 import logging
 
-from zuul_nodes.launcher.images.policy import isRejected, isSuperseded
+from zuul_nodes.launcher.images.policy import (
+    findBad,
+    isRejected,
+    isSuperseded,
+)
 from zuul_nodes.launcher.images.transfers import findProvider
 
 
@@ -31,9 +35,11 @@ class PendingUploads:
         pending = collections.defaultdict(list)
         known = collections.defaultdict(list)
         gone = self.records.gone_files.get()
+        bad = findBad(self.records.uploads.getItems())
         for upload in self.getHandled():
             with self.schedule.isolate(upload):
-                if not self._isWanted(upload):
+                if (upload.artifact_uuid in bad
+                        or not self._isWanted(upload)):
                     continue
                 known[upload.artifact_uuid].append(upload)
                 if not self.uploads.isFree(upload):
@@ -56,8 +62,7 @@ class PendingUploads:
         artifact = self._getArtifact(upload)
         if artifact is None or artifact.state != artifact.State.READY:
             return False
-        if upload.state == upload.State.DELETING or (
-                self.records.isBad(artifact)):
+        if upload.state == upload.State.DELETING:
             return False
         if findProvider(self.layouts.scope, upload) is None:
             self.log.warning(

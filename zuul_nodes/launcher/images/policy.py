@@ -67,6 +67,13 @@ def isBad(uploads):
             and not any(upload.validated for upload in uploads))
 
 
+def findBad(uploads):
+    """:return: the ids of the artifacts of several uploads that are bad, as of
+        :func:`isBad`."""
+    return {artifact_id for artifact_id, own
+            in groupByArtifact(uploads).items() if isBad(own)}
+
+
 def isWaiting(upload):
     """:return: whether an upload is ready and waits for its validation."""
     return bool(upload.state == upload.State.READY and upload.external_id
@@ -156,9 +163,8 @@ def withoutRejected(artifacts, uploads):
     :param list uploads: of the artifacts, at an endpoint.
     :return: a list of those that were not rejected there.
     """
-    by_artifact = groupByArtifact(uploads)
-    return [artifact for artifact in artifacts
-            if not isBad(by_artifact[artifact.uuid])]
+    bad = findBad(uploads)
+    return [artifact for artifact in artifacts if artifact.uuid not in bad]
 
 
 def findNewest(artifacts):
@@ -208,6 +214,7 @@ class Stock:
         # unneeded_image_delay; the caller knows the time.
         self.overdue = set()
         self.by_artifact = groupByArtifact(uploads)
+        self._bad = findBad(uploads)
         self._needed = scope.getImageFormats()
         # Canonical name of an image -> ids of the uploads that providers can
         # use, and of those that they keep; None if that is unknown.
@@ -251,8 +258,7 @@ class Stock:
         # Its record stays, so that the image is not uploaded again.
         if isRejected(upload) and upload.state != upload.State.FAILED:
             return REJECTED
-        if (isBad(self.by_artifact[artifact.uuid])
-                and not isRejected(upload)):
+        if artifact.uuid in self._bad and not isRejected(upload):
             return BAD
         held = self._held[upload.canonical_name]
         if held is None:

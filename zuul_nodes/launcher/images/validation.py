@@ -5,7 +5,7 @@ import urllib.parse
 
 from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imagetenants import OPTIONS, SECTION
-from zuul_nodes.launcher.images.policy import isWaiting
+from zuul_nodes.launcher.images.policy import findBad, isWaiting
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import sync
 
@@ -44,11 +44,12 @@ class Validation:
         :param list uploads: the uploads that this launcher handles.
         """
         waiting = {}
+        bad = findBad(self.records.uploads.getItems())
         for upload in uploads:
             artifact = self.records.builds.getItem(upload.artifact_uuid)
             if (artifact and artifact.state == artifact.State.READY
                     and isWaiting(upload)
-                    and not self.records.isBad(artifact)):
+                    and artifact.uuid not in bad):
                 waiting[upload.uuid] = upload, artifact
         for upload, artifact in waiting.values():
             with self.schedule.isolate(upload):
@@ -109,7 +110,9 @@ class Validation:
             self.log.warning('Unable to find the artifact of %s', upload)
             return
         if (artifact.state == artifact.State.DELETING
-                or self.records.isBad(artifact)):
+                or artifact.uuid in findBad(
+                    self.records.uploads.getUploadsForImage(
+                        artifact.canonical_name))):
             return
         sent = self.events.get(EventKind.VALIDATE, upload.uuid)
         tenant_name = choose(

@@ -596,6 +596,33 @@ def test_stop_ends_a_download(launcher, rack, server, addArtifact, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_deletion_of_a_build_ends_its_download(
+        launcher, rack, server, addArtifact, tmp_path):
+    server.drips = True
+    artifact = addArtifact()
+    upload(launcher, artifact)
+    waitFor(lambda: gets(server))
+    launcher.setState(artifact, 'deleting')
+    # Long before the file has arrived.
+    waitFor(lambda: not launcher.getUploads())
+    assert rack.calls == []
+    waitFor(lambda: not list(tmp_path.iterdir()))
+
+
+def test_deletion_of_a_build_ends_its_uploads(launcher, rack, addArtifact):
+    """Those that have begun end in their cloud, and no job validates them."""
+    rack.answers.clear()
+    artifact = addArtifact()
+    upload(launcher, artifact, *['rack'] * 7)
+    waitFor(lambda: len(rack.calls) == 5)
+    launcher.setState(artifact, 'deleting')
+    rack.answers.set()
+    waitFor(lambda: not launcher.getUploads())
+    assert sorted(rack.calls) == ['delete'] * 5 + ['upload'] * 5
+    assert rack.images == {}
+    assert launcher.getEvents() == []
+
+
 def test_stop_does_not_wait_for_queued_uploads(launcher, rack, addArtifact):
     rack.answers.clear()
     artifact = addArtifact()
