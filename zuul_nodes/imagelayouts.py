@@ -43,6 +43,8 @@ class ImageLayout:
         not allow to the tenant, so that they have no runs.  If only the job of
         another image builds the image as well, ``source`` is the canonical
         name of that one, and an event ``image-build`` has to name it.
+        ``needs`` are the canonical names of other images that the nodes of
+        its validation jobs need; a sorted list.
     :ivar list broken: canonical names of projects with errors in their
         configuration.  Such an error may be why an image is missing.
     """
@@ -67,6 +69,12 @@ class ImageLayout:
         image = self.images.get(canonical_name, {})
         # Records of the previous release have no "denied".
         return event in image.get('denied', [])
+
+    def getNeeds(self, canonical_name):
+        """:return: a set of the canonical names of other images that nodes of
+            the jobs that validate an image need."""
+        # Records of the previous release have no "needs".
+        return {*self.images.get(canonical_name, {}).get('needs', [])}
 
     def getSource(self, canonical_name):
         """

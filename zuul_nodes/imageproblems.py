@@ -1,4 +1,6 @@
-"""Why images have no builds."""
+"""Why images have no builds, or none in service."""
+
+import collections
 
 from zuul_nodes import imageevents
 from zuul_nodes.canonicalnames import getShortName
@@ -6,8 +8,9 @@ from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imagetenants import explain, explainDenied
 
 BUILD = 'image-build'
+VALIDATE = 'image-validate'
 # Event -> the reporter without which the jobs of a pipeline have no effect.
-REPORTERS = {BUILD: 'image-built: true', 'image-validate': 'image-validated'}
+REPORTERS = {BUILD: 'image-built: true', VALIDATE: 'image-validated'}
 NO_BUILDER = (
     'no tenant builds it: none has a pipeline with the trigger event '
     '"image-build" and the reporter "image-built" in which a job with that '
@@ -59,6 +62,44 @@ def explainNoJob(layout, tenant_name, name, event):
             f'pipeline with the trigger event "{event}" and the reporter '
             f'"{REPORTERS[event]}", in the configuration of the project '
             f'{image["project"]} on the branch {image["branch"]}. {there}')
+
+
+def findCircles(layouts, tenant_name):
+    """Find images whose validations wait for one another.
+
+    A node of an image can be launched only after a validation of the image,
+    except in the jobs of this validation.
+
+    :param layouts: as of :func:`getBuilders`.
+    :param tenant_name: the tenant that reads the names, which are of its own
+        images.
+    :return: dict, canonical name of each image that no tenant can validate as
+        long as no image is in service -> a list of canonical names, each of
+        which needs the next one: the image is the first, and the last occurs
+        twice.
+    """
+    # Image -> the images that its validation needs, in each tenant.
+    needs = collections.defaultdict(list)
+    for layout in layouts.values():
+        for each in layout.images:
+            if layout.getRuns(each, VALIDATE):
+                needs[each].append(layout.getNeeds(each))
+    stuck = set(needs)
+    # The others do not need validations, or have other problems.
+    while ready := {each for each in stuck if any(
+            stuck.isdisjoint(needed) for needed in needs[each])}:
+        stuck -= ready
+    shown = stuck.intersection(layouts[tenant_name].images)
+    following = {each: min(needed) for each in shown if (
+        needed := shown.intersection(set().union(*needs[each])))}
+    circles = {}
+    for name in shown:
+        path = [name]
+        while path[-1] in following and path[-1] not in path[:-1]:
+            path.append(following[path[-1]])
+        if path[-1] in path[:-1]:
+            circles[name] = path
+    return circles
 
 
 def findProblem(client, layouts, name, reader=None):

@@ -10,7 +10,7 @@ from tests.fixtures.cloud import INTERVAL, leak
 from tests.fixtures.images import IMAGE
 from tests.fixtures.racks import cloud, finish
 from tests.fixtures.waiting import waitFor
-from zuul_nodes import audit
+from zuul_nodes import audit, imageevents
 from zuul_nodes.audit import Event
 from zuul_nodes.drivers import PermanentError
 from zuul_nodes.launcher.zookeeper.transaction import Conflict, Transaction
@@ -219,6 +219,8 @@ def test_life_of_an_image(launcher, server, pipelines, audited):
     launcher.setState(artifact, 'deleting')
     waitFor(lambda: pipelines.getEvents('image-delete'))
     item, = [path for path in pipelines.take() if '/image-delete/' in path]
+    imageevents.noteDeletion(
+        launcher.zk_client.client, artifact.uuid, problem=None)
     pipelines.finish(item)
     waitFor(lambda: audited.read(event='deleted', result='done',
                                  artifact=artifact.uuid)[1:])

@@ -140,8 +140,11 @@ def test_another_tenant_learns_nothing_about_an_upload(site):
 
 
 @pytest.mark.parametrize('data', [None, b'?', 'no runs'])
-def test_zuul_decides_while_the_layout_is_unknown(site, data):
-    site.setTenant(NO_PIPELINES)
+@pytest.mark.parametrize('files, status', [(NO_PIPELINES, 409), ({}, 200)])
+def test_layout_of_zuul_web_counts_without_that_of_a_scheduler(
+        site, data, files, status):
+    site.setTenant(NO_JOBS if status == 200 else {})
+    site.web.addTenant(site.load(files).tenant)
     client = site.scheduler.zk_client.client
     path = imagelayouts.getPath('tenant')
     if data == 'no runs':
@@ -153,7 +156,7 @@ def test_zuul_decides_while_the_layout_is_unknown(site, data):
         zkrecords.write(client, path, data)
     else:
         zkrecords.delete(client, path)
-    waitFor(lambda: site.request('build')[0] == (200, None))
+    waitFor(lambda: site.request('build')[0][0] == status)
 
 
 def test_only_administrators_learn_of_it(site, monkeypatch):

@@ -11,6 +11,8 @@ from tests.unit.drivers.zuul.site import (
     JOBS_FILE,
     PIPELINES,
     PIPELINES_FILE,
+    PROVIDERS,
+    PROVIDERS_FILE,
 )
 from zuul_nodes import imagelayouts, zkrecords
 
@@ -23,6 +25,25 @@ NO_TRIGGER = {PIPELINES_FILE: PIPELINES.replace('image-build\n',
                                                 'image-delete\n')}
 NO_REPORTER = {PIPELINES_FILE: PIPELINES.replace('image-built: true',
                                                  'image-validated: true')}
+
+
+# The validation of either image needs a node of the other one.
+CIRCLE = {
+    IMAGES_FILE: IMAGES + '''
+- label: {name: fedora, image: fedora, flavor: small}
+''',
+    PROVIDERS_FILE: PROVIDERS.replace('stock]', 'stock, fedora]'),
+    JOBS_FILE: JOBS.replace('validate: *jobs', '''validate:
+      jobs:
+        - build-debian:
+            nodeset: both
+        - build-fedora:
+            nodeset: {alternatives: [both]}
+''') + '''
+- nodeset:
+    name: both
+    nodes: [{name: one, label: debian}, {name: two, label: fedora}]
+'''}
 
 
 class Site:
@@ -122,6 +143,22 @@ def test_warning_of_a_tenant_that_may_not_build(
         'because "image_build_tenants" in [launcher] of zuul.conf does not '
         'list it; an operator can add "example.com/nodes=a" there')
     site.addTenant('c', BOTH)
+    waitFor(lambda: site.getErrors('a') == [])
+
+
+def test_warning_names_images_whose_validations_need_each_other(site):
+    site.addTenant('a', CIRCLE)
+    warnings = site.getErrors('a')
+    assert {each['name'] for each in warnings} == {'Image Never Validated'}
+    assert [each['short_error'] for each in warnings] == [
+        f'No job can validate the image "{name}" before it is in service: its '
+        f'validation needs a node of the image "{other}", and that of '
+        f'"{other}" needs one of "{name}". In the nodesets of validation '
+        'jobs, use labels of the image itself, or of an image that does not '
+        'need it' for name, other in (
+            ('debian', 'fedora'), ('fedora', 'debian'))]
+    # Another tenant can begin.
+    site.addTenant('b', BOTH)
     waitFor(lambda: site.getErrors('a') == [])
 
 

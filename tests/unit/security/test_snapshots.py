@@ -61,7 +61,8 @@ def test_a_job_can_not_return_another_snapshot(
         site, client, recorded, nodes):
     if recorded is not None:
         add(client, **recorded)
-    message, = report(site, nodes=nodes)
+    message, missing = report(site, nodes=nodes)
+    assert 'is needed in the format snapshot' in missing
     assert message.startswith('The artifact "image" of the job build-debian ')
     assert 'snapshot of a node of this build' in message
     assert '"snapshot_nodes" in zuul_return' in message

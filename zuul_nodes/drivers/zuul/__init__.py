@@ -21,9 +21,9 @@ from zuul_nodes import (
 from zuul_nodes.drivers.zuul import (
     deletion,
     formats,
+    imagewarnings,
     labels,
     layouts,
-    unbuilt,
     variables,
 )
 from zuul_nodes.drivers.zuul.event import ZuulTriggerEvent
@@ -117,6 +117,19 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
                     parse_context=None):
         return ZuulReporter(self, connection, pipeline, config)
 
+    def explainDenied(self, item, event, project_name):
+        """
+        :param QueueItem item: with results of work on an image.
+        :param str event: that requests such work.
+        :param str project_name: canonical name of the project of the image.
+        :return: why the operator does not allow the work to the tenant of the
+            item; None if it is allowed.
+        """
+        tenant_name = item.manager.tenant.name
+        if self.image_tenants[event].allows(tenant_name, project_name):
+            return None
+        return imagetenants.explain(event, tenant_name, project_name)
+
     def findFormats(self, item, name):
         """
         :param QueueItem item: while the scheduler works on it.
@@ -143,7 +156,7 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         """
         if self.pipelines is None:
             return []
-        return unbuilt.findWarnings(tenant, self.pipelines)
+        return imagewarnings.findWarnings(tenant, self.pipelines)
 
     def explainNoImageJob(self, tenant, name, event):
         """
@@ -151,16 +164,17 @@ class ZuulDriver(zuul.driver.zuul.ZuulDriver):
         :param str name: canonical name of an image.
         :param str event: ``image-build`` or ``image-validate``.
         :return: why no job of the tenant would run for such an event of the
-            image, or its result would be ignored; None if one would run or
-            that is unknown.
+            image, or its result would be ignored; None if one would run.
         """
         try:
-            layout = self.pipelines and self.pipelines.get(tenant.name)
+            layout = self.pipelines.get(tenant.name)
         except ValueError:
-            return None
+            layout = None
         # Records of the previous release have no "runs".
         if not layout or 'runs' not in layout.images.get(name, {}):
-            return None
+            layout = layouts.makeImageLayout(tenant)
+            if name not in layout.images:
+                return None
         # The event of zuul-web names the image itself.
         is_own = event != IMAGE_BUILD or layout.getSource(name) == name
         if layout.getRuns(name, event) and is_own:

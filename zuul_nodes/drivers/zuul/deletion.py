@@ -6,11 +6,15 @@ to it that records the result for the launcher.
 
 import logging
 
+from kazoo.exceptions import NoNodeError
 from zuul.driver.zuul import IMAGE_DELETE
+from zuul.model import ImageBuildArtifact
 from zuul.reporter import BaseReporter
 
 from zuul_nodes import imageevents, messages
 from zuul_nodes.drivers.zuul.layouts import isTriggeredBy
+from zuul_nodes.drivers.zuul.reporter import tellRefused, warn
+from zuul_nodes.drivers.zuul.variables import readRecord
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
 # A job returns it in "zuul": whether the file is gone.
@@ -43,12 +47,32 @@ class DeletionReporter(BaseReporter):
 
     def report(self, item, phase1=True, phase2=True):
         artifact_id = getattr(item.event, 'image_build_uuid', None)
-        if phase2 and artifact_id:
-            problem = findProblem(item)
-            log.info('%s has deleted the file of the image build %s: %s',
-                     item, artifact_id, problem or 'yes')
-            imageevents.noteDeletion(
-                self.driver.sched.zk_client.client, artifact_id, problem)
+        if not (phase2 and artifact_id):
+            return
+        if denied := self._explainDenied(item, artifact_id):
+            # Launchers ask another tenant.
+            message = (f'The deletion of the file of the image build '
+                       f'{artifact_id} is ignored: {denied}')
+            tellRefused(item, message)
+            warn(item, [message])
+            return
+        problem = findProblem(item)
+        log.info('%s has deleted the file of the image build %s: %s',
+                 item, artifact_id, problem or 'yes')
+        imageevents.noteDeletion(
+            self.driver.sched.zk_client.client, artifact_id, problem)
+
+    def _explainDenied(self, item, artifact_id):
+        """:return: why the operator does not allow the deletion to the
+            tenant; None if it is allowed, or if the build is gone."""
+        try:
+            with self.driver.sched.createZKContext(None, log) as context:
+                artifact = readRecord(
+                    context, ImageBuildArtifact, artifact_id)
+        except NoNodeError:
+            return None
+        return self.driver.explainDenied(
+            item, IMAGE_DELETE, artifact.project_canonical_name)
 
 
 def findProblem(item):

@@ -3,6 +3,7 @@
 import functools
 import logging
 import types
+from typing import NamedTuple
 
 from zuul.driver.zuul import (
     IMAGE_BUILD,
@@ -76,6 +77,12 @@ def _reportsValidations(pipeline):
                for reporter in pipeline.actions)
 
 
+def _declaresValid(pipeline):
+    return any(isinstance(reporter, zuulreporter.ZuulReporter)
+               and reporter.image_validated and reporter.image_built
+               for reporter in pipeline.actions)
+
+
 # Event -> whether a pipeline has the reporter without which its jobs have no
 # effect.
 REPORTS = {IMAGE_BUILD: _reportsImages, IMAGE_VALIDATE: _reportsValidations}
@@ -90,6 +97,7 @@ def _getImages(tenant, pipelines, image_tenants):
         reporting = {*_getNames(pipelines, reports)}
         pipeline_names[event] = [
             name for name in pipeline_names[event] if name in reporting]
+    valid = {*_getNames(pipelines, _declaresValid)}
     wanted = Wanted(tenant.layout)
     images = {}
     for image in tenant.layout.images.values():
@@ -98,22 +106,38 @@ def _getImages(tenant, pipelines, image_tenants):
         project_name = image.project_canonical_name
         denied = [event for event in EVENTS if not image_tenants[event].allows(
             tenant.name, project_name)]
+        jobs = {name: find_jobs(project_name, image.branch, name)
+                for name in set().union(*pipeline_names.values())}
+        runs = {event: [name for name in names if event not in denied
+                        and _isAny(image, event, jobs[name])]
+                for event, names in pipeline_names.items()}
+        needs = [_getNeeds(image, jobs[name]) for name in runs[IMAGE_VALIDATE]]
+        if valid.intersection(runs[IMAGE_BUILD]):
+            needs.append([])
         images[image.canonical_name] = {
             'name': image.name, 'project': project_name,
-            'branch': image.branch, 'denied': denied,
-            'formats': wanted.getFormats(image.canonical_name), 'runs': {
-                event: [name for name in names
-                        if event not in denied and _isAny(image, event, (
-                            find_jobs(project_name, image.branch, name)))]
-                for event, names in pipeline_names.items()}}
+            'branch': image.branch, 'denied': denied, 'runs': runs,
+            'formats': wanted.getFormats(image.canonical_name),
+            'needs': min(needs, key=len, default=[])}
     return images
 
 
-def _isAny(image, event, found):
+def _isAny(image, event, jobs):
     """:return: whether any of the jobs handles an event of an image."""
     # Jobs without an image run for each of these events, but only jobs of an
     # image have an effect on it; deletion is the exception.
-    return image.name in found or (event == IMAGE_DELETE and '' in found)
+    return any(job.image_name == image.name
+               or (event == IMAGE_DELETE and not job.image_name)
+               for job in jobs)
+
+
+def _getNeeds(image, jobs):
+    """:return: a sorted list of the other images without which jobs for an
+        event of an image cannot be successful."""
+    return sorted(set().union(*(
+        job.images for job in jobs
+        if job.is_voting and job.image_name in ('', image.name)))
+        - {image.canonical_name})
 
 
 def _addSources(images, sources):
@@ -131,12 +155,12 @@ def _addSources(images, sources):
 
 def _findJobs(tenant, project_name, branch_name, pipeline_name):
     """
-    :return: for each job that Zuul finds for the item of a branch, the name
-        of its image; empty if it has none.
+    :return: a list of :class:`_Job`, those that Zuul finds for the item of a
+        branch.
     """
     _, project = tenant.getProject(project_name)
     if project is None:
-        return set()
+        return []
     branch = Branch(project)
     branch.branch = branch_name
     branch.ref = f'refs/heads/{branch_name}'
@@ -145,19 +169,28 @@ def _findJobs(tenant, project_name, branch_name, pipeline_name):
     try:
         found = layout.getProjectPipelineConfig(item, branch)
         jobs = found.job_list.jobs if found else {}
-        return {_getImageName(layout, item, name, branch, own)
-                for name, own in jobs.items()} - {None}
+        return [job for name, own in jobs.items()
+                if (job := _makeJob(layout, item, name, branch, own))]
     except Exception:
         # Zuul reports the error, and no item of the project gets jobs.
         log.debug('Unable to find the jobs of %s:', project, exc_info=True)
-        return set()
+        return []
 
 
-def _getImageName(layout, item, job_name, branch, own):
+class _Job(NamedTuple):
+    """
+    :ivar image_name: the name of the job's image; empty if it has none.
+    :ivar images: canonical names of the images of its nodes, a set.
+    """
+    image_name: str
+    is_voting: bool
+    images: set
+
+
+def _makeJob(layout, item, job_name, branch, own):
     """
     :param list own: variants of the job in the configuration of the project.
-    :return: the name of a job's image; empty if it has none, and None if the
-        job does not run.
+    :return: a :class:`_Job`; None if the job does not run.
     """
     own = [variant for variant in own
            if variant.changeMatchesBranch(layout.tenant, branch)]
@@ -169,12 +202,41 @@ def _getImageName(layout, item, job_name, branch, own):
         return None
     names = [variant.image_build_name for variant in variants
              if variant.image_build_name]
-    if not names:
-        return ''
-    for variant in own:
+    for variant in own if names else ():
         # Only the project of the image may attach the job.
         variant.assertImagePermissions(names[-1], variant, layout)
-    return names[-1]
+    votes = _getSetting(variants, 'voting')
+    return _Job(names[-1] if names else '',
+                not votes or bool(votes[-1].voting),
+                _getImagesOfNodes(layout, _getSetting(variants, 'nodeset')))
+
+
+def _getSetting(variants, attribute):
+    """:return: a list of the variants of a job that set an attribute."""
+    return [variant for variant in variants
+            if vars(variant).get(attribute) is not None]
+
+
+def _getImagesOfNodes(layout, variants):
+    """
+    :param list variants: those of a job that set its nodeset; the last one
+        counts.
+    :return: a set of the canonical names of the images of its nodes; of the
+        alternative with the fewest.
+    """
+    try:
+        alternatives = (variants[-1].flattenNodesetAlternatives(layout)
+                        if variants else ())
+    except Exception:
+        # Zuul reports the error.
+        log.debug('Unable to find the nodes of a job:', exc_info=True)
+        alternatives = ()
+    return min(({
+        image.canonical_name for node in nodeset.getNodes()
+        if (label := layout.labels.get(node.label))
+        and (image := layout.images.get(label.image))
+        and image.type == 'zuul'} for nodeset in alternatives),
+        key=len, default=set())
 
 
 class _Item:

@@ -20,7 +20,6 @@ from zuul_nodes.drivers.zuul import records
 from zuul_nodes.drivers.zuul.artifacts import chooseImages, findImages
 from zuul_nodes.drivers.zuul.formats import getLayout, getOnlyFormats
 from zuul_nodes.drivers.zuul.variables import readRecord
-from zuul_nodes.imagetenants import explain
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
 SUCCESS = 'SUCCESS'
@@ -62,9 +61,9 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         images, unwanted = self._dropUnwanted(layout, images)
         problems += unwanted
         for build, problem in problems:
-            _tellRefused(item, build, problem)
-        _warn(item, [*(problem for _, problem in problems), *(
-            f'The image "{image.name}" is also needed in the format '
+            tellRefused(item, problem, build)
+        warn(item, [*(problem for _, problem in problems), *(
+            f'The image "{image.name}" is needed in the format '
             f'{", ".join(formats)}, but no artifact of these builds has it. '
             'Jobs find the formats in "zuul.image.formats"'
             for image, formats in missing if formats)])
@@ -84,18 +83,6 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         if all(build.result == SUCCESS for build in _getBuilds(item)):
             self._keepSources(item, images)
 
-    def _explainDenied(self, item, event, project_name):
-        """
-        :param str event: that requests the work that the item has done.
-        :param str project_name: canonical name of the project of an image.
-        :return: why the operator does not allow the tenant to do it; None if
-            it is allowed.
-        """
-        tenant_name = item.manager.tenant.name
-        if self.driver.image_tenants[event].allows(tenant_name, project_name):
-            return None
-        return explain(event, tenant_name, project_name)
-
     def _dropDenied(self, item, built):
         """
         :return: a list of the images that the tenant may build, and a list of
@@ -103,7 +90,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         """
         allowed, problems = [], []
         for each in built:
-            reason = self._explainDenied(
+            reason = self.driver.explainDenied(
                 item, IMAGE_BUILD, each.image.project_canonical_name)
             if reason is None:
                 allowed.append(each)
@@ -122,7 +109,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         """
         validated, problems = set(), []
         for each in built if self.image_validated else ():
-            reason = self._explainDenied(
+            reason = self.driver.explainDenied(
                 item, IMAGE_VALIDATE, each.image.project_canonical_name)
             if reason is None:
                 validated.add(each.image.canonical_name)
@@ -165,7 +152,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                  if build.result == SUCCESS}
         images = {name: image for name in names
                   if (image := layout.images.get(name))
-                  and image.type == 'zuul' and not self._explainDenied(
+                  and image.type == 'zuul' and not self.driver.explainDenied(
                       item, IMAGE_BUILD, image.project_canonical_name)}
         images |= {each.image.name: each.image for each in built}
         return [(image, [
@@ -222,7 +209,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             log.debug('%s has no validated image', item)
             return
         failed = [build for build in builds if build.result != SUCCESS]
-        _warn(item, [
+        warn(item, [
             f'The job {build.job.name} of the image upload {upload_id} has '
             f'the result {build.result}, which rejects no image because the '
             'job is not voting. Let it vote if it has to decide'
@@ -237,7 +224,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                    if build.job.voting}
         if not self.image_validated and FAILURE not in results:
             # A node or Zuul has failed, so another attempt may succeed.
-            _warn(item, [
+            warn(item, [
                 f'The validation of the image upload {upload_id} has no '
                 f'result: no voting job has the result {FAILURE}, only '
                 f'{", ".join(sorted(map(str, results))) or "others"}. Zuul '
@@ -246,7 +233,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         sched = self.driver.sched
         if _getNodes(item, builds).isdisjoint(
                 uploadboots.find(sched.zk_client.client, upload_id)):
-            _warn(item, [
+            warn(item, [
                 f'The validation of the image upload {upload_id} has no '
                 'result: no job of an image had a node that was created from '
                 'it. The nodeset of such a job must have a label with that '
@@ -260,15 +247,15 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 return
             # The record has a field for one build.
             build, *_ = failed or builds
-            if denied := self._explainDenied(
+            if denied := self.driver.explainDenied(
                     item, IMAGE_VALIDATE,
                     getProjectName(upload.canonical_name)):
                 message = (
                     f'The validation of the image upload {upload_id} of the '
                     f'image "{getShortName(upload.canonical_name)}" is '
                     f'ignored: {denied}')
-                _tellRefused(item, build, message)
-                _warn(item, [message])
+                tellRefused(item, message, build)
+                warn(item, [message])
                 return
             audit.tell(
                 audit.Event.VALIDATED, upload,
@@ -310,14 +297,19 @@ def _describeUnwanted(built):
             'the other files')
 
 
-def _tellRefused(item, build, problem):
+def tellRefused(item, problem, build=None):
+    """Write to the audit log that a result is ignored.
+
+    :param str problem: what is ignored, and why.
+    :param Build build: with the result; None for the whole buildset.
+    """
     audit.tell(
         audit.Event.REFUSED, tenant=item.manager.tenant.name,
-        job=build.job.name, buildset=item.current_build_set.uuid,
-        build=build.uuid, reason=problem)
+        job=build and build.job.name, buildset=item.current_build_set.uuid,
+        build=build and build.uuid, reason=problem)
 
 
-def _warn(item, messages):
+def warn(item, messages):
     """Add warnings to the buildset in the web UI, and to later reports of
     other reporters.
 

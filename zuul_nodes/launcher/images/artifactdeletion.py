@@ -9,6 +9,7 @@ import logging
 from zuul_nodes import audit, leftfiles, snapshotrecords
 from zuul_nodes.drivers import addresses
 from zuul_nodes.imageevents import EventKind
+from zuul_nodes.imagetenants import explainDenied
 from zuul_nodes.launcher.images.deletion import remove
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import inState, sync
@@ -45,7 +46,9 @@ class ArtifactDeletion:
 
     def _isUnderWay(self, artifact):
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
-        if sent is None:
+        # No result of another tenant counts.
+        if sent is None or not self.tenants.isAllowed(
+                EventKind.DELETE, sent.tenant_name, artifact.canonical_name):
             return False
         # The event is lost if the tenant is gone.
         layout = self.pipelines.get(sent.tenant_name)
@@ -144,7 +147,9 @@ class ArtifactDeletion:
         if artifact.uuid in self.records.gone_files.get():
             return
         cause, reason = (Cause.FAILED, _getProblem(sent)) if sent else (
-            Cause.NO_JOB, NO_JOB)
+            Cause.NO_JOB, NO_JOB + explainDenied(
+                EventKind.DELETE, self.tenants.getDenied(
+                    EventKind.DELETE, artifact.canonical_name)))
         is_listed = leftfiles.write(
             self.records.client, artifact, cause, reason)
         self.log.warning(

@@ -16,6 +16,7 @@ import logging
 from zuul_nodes import imagecontrols, undelivered
 from zuul_nodes.imagecontrols import Control
 from zuul_nodes.imageevents import EventKind
+from zuul_nodes.imageproblems import NO_BUILDER
 from zuul_nodes.imagetenants import explainDenied
 from zuul_nodes.launcher.images.needs import findUploads, getGood, getNeeds
 from zuul_nodes.launcher.images.policy import findSource, isRejected
@@ -175,9 +176,7 @@ class ImageBuilds:
         tenants = {
             tenant_name: layout for tenant_name, layout
             in self.pipelines.getAll().items() if name in layout.images}
-        denied = {tenant_name for tenant_name in tenants
-                  if not self.tenants.isAllowed(
-                      EventKind.BUILD, tenant_name, name)}
+        denied = self.tenants.getDenied(EventKind.BUILD, name)
         for tenant_name, layout in tenants.items():
             # No result of a denied tenant counts.
             if tenant_name not in denied and self._isBuilding(
@@ -225,12 +224,8 @@ class ImageBuilds:
         elif tenants and name not in self._unbuildable:
             self._unbuildable.add(name)
             self.log.warning(
-                'The image %s is missing in the format %s, and no tenant '
-                'builds it: a tenant needs a pipeline with the trigger event '
-                '"image-build" and the reporter "image-built" in which a job '
-                'whose "image-build-name" is that image runs for the project '
-                'of the image%s', name, formats,
-                explainDenied(EventKind.BUILD, denied))
+                'The image %s is missing in the format %s, and %s%s', name,
+                formats, NO_BUILDER, explainDenied(EventKind.BUILD, denied))
 
     def _isSettled(self, name):
         """:return: whether an image has been missing for long enough."""

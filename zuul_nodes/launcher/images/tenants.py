@@ -50,6 +50,13 @@ class Tenants:
         allowed = getattr(self.settings, imagetenants.OPTIONS[kind])
         return allowed.allows(tenant_name, getProjectName(name))
 
+    def getDenied(self, kind, name):
+        """:return: a set of the tenants with the image that the operator does
+            not allow to do the task."""
+        return {tenant_name for tenant_name, layout
+                in self.pipelines.getAll().items() if name in layout.images
+                and not self.isAllowed(kind, tenant_name, name)}
+
     def getBuilders(self, name):
         """
         :param str name: canonical name of an image.

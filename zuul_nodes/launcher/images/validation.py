@@ -128,9 +128,8 @@ class Validation:
             name=artifact.name, event=EventKind.VALIDATE,
             providers=', '.join(map(urllib.parse.unquote_plus,
                                     upload.providers or ())))
-        if not all(self.tenants.isAllowed(EventKind.VALIDATE, name,
-                                          artifact.canonical_name)
-                   for name in self.pipelines.getAll()):
+        if self.tenants.getDenied(
+                EventKind.VALIDATE, artifact.canonical_name):
             text += DENIED
         if self.records.remarks.getRemark(upload.uuid) != text:
             self.records.remarks.setRemark(upload.uuid, text)

@@ -1,8 +1,10 @@
 """What has become of the jobs that delete files is recorded."""
 
 import pytest
+from zuul.model import ImageBuildArtifact
 
 from tests.unit.drivers.zuul.site import (
+    DEBIAN,
     JOBS,
     JOBS_FILE,
     PIPELINES,
@@ -145,3 +147,32 @@ def test_reporter_says_nothing_to_code_review(site):
     change = site.enqueue(site.loaded, 'delete').changes[0]
     change.project.connection_name = 'zuul'
     assert manager.getSubmitAllowNeeds(change) == set()
+
+
+@pytest.mark.parametrize('text, is_allowed', [
+    ('', True), ('nodes=tenant', True), ('config=infra', True),
+    ('infra', False), ('example.com/nodes=infra', False)])
+@pytest.mark.parametrize('action', ['success', 'failure'])
+def test_deletions_of_tenants_that_the_operator_allows(
+        zuul_conf, makeSite, audited, text, is_allowed, action):
+    zuul_conf.read_dict({'launcher': {'image_delete_tenants': text}})
+    site = makeSite()
+    with site.context() as context:
+        ImageBuildArtifact.new(
+            context, uuid=UUID, name='debian', canonical_name=DEBIAN,
+            format='raw', project_canonical_name='example.com/nodes')
+    item = makeDeletion(site)
+    if action == 'failure':
+        setResult(item, 'FAILURE')
+    sent = report(site, item, action)
+    assert sent.is_deleted is (is_allowed and action == 'success')
+    assert (sent.problem is None) is (not is_allowed or action == 'success')
+    warnings = item.current_build_set.warning_messages
+    assert [line['reason'] for line in audited.read(event='refused')
+            ] == warnings
+    assert warnings == ([] if is_allowed else [
+        f'The deletion of the file of the image build {UUID} is ignored: The '
+        'tenant "tenant" may not delete images of the project '
+        'example.com/nodes, because "image_delete_tenants" in [launcher] of '
+        'zuul.conf does not list it; an operator can add '
+        '"example.com/nodes=tenant" there'])

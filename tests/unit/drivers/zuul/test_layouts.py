@@ -1,15 +1,19 @@
 """The driver tells launchers of the images of each layout."""
 
 import pytest
+from zuul.exceptions import NodesetNotFoundError
+from zuul.model import Job
 
 from tests.fixtures.pipelines import readImageLayout
 from tests.unit.drivers.zuul.site import (
     DEBIAN,
     FEDORA,
+    IMAGES,
     IMAGES_FILE,
     JOBS_FILE,
     PIPELINES,
     PIPELINES_FILE,
+    PROVIDERS,
     PROVIDERS_FILE,
 )
 from zuul_nodes.drivers.zuul.layouts import makeImageLayout
@@ -42,7 +46,7 @@ def test_pipelines_and_images(loadTenant):
         'image-build': ['build'], 'image-validate': ['validate'],
         'image-delete': ['delete'], 'image-built': ['build']}
     image = {'project': 'example.com/nodes', 'branch': 'main', 'denied': [],
-             'runs': {
+             'needs': [], 'runs': {
         'image-build': ['build'], 'image-validate': ['validate'],
         'image-delete': ['delete']}}
     # One of them has no provider, and the cloud's own is none of ours.
@@ -209,6 +213,90 @@ def test_reporters_of_any_kind(loadTenant, action):
       zuul: {{image-built: false, image-validated: true}}
 ''')
     assert pipelines['image-built'] == ['build', 'check']
+
+
+# Nodes of validation jobs
+
+MORE_LABELS = {
+    IMAGES_FILE: IMAGES + '''
+- label: {name: fedora, image: fedora, flavor: small}
+''',
+    PROVIDERS_FILE: PROVIDERS.replace('stock]', 'stock, fedora]')}
+VALIDATE = '''
+- nodeset:
+    name: both
+    nodes: [{name: one, label: debian}, {name: two, label: fedora}]
+- nodeset:
+    name: either
+    alternatives: [both, {nodes: [{name: one, label: debian}]}]
+- job:
+    name: validate-debian
+    parent: base
+    image-build-name: debian
+    ATTRIBUTES
+- job: {name: other, parent: base, nodeset: OTHER}
+- project:
+    validate:
+      jobs: [validate-debian, OTHERS]
+'''
+
+
+@pytest.mark.parametrize('attributes, other, needs', [
+    ('', None, []),
+    # Its own upload, no image of Zuul, and an image that has to be there.
+    ('nodeset: {nodes: [{name: one, label: debian}]}', None, []),
+    ('nodeset: {nodes: [{name: one, label: stock}]}', None, []),
+    ('nodeset: {nodes: [{name: one, label: fedora}]}', None, [FEDORA]),
+    ('nodeset: both', None, [FEDORA]),
+    ('nodeset: either', None, []),
+    ('nodeset: {alternatives: [both]}', None, [FEDORA]),
+    # Its failure decides nothing.
+    ('nodeset: both\n    voting: false', None, []),
+    # Jobs without an image run, too.
+    ('', 'both', [FEDORA]),
+    ('', 'either', []),
+])
+def test_images_that_validation_jobs_need(
+        loadTenant, attributes, other, needs):
+    files = MORE_LABELS | {JOBS_FILE: VALIDATE.replace(
+        'ATTRIBUTES', attributes).replace(
+            'OTHERS', 'other' if other else 'base').replace(
+                'OTHER', other or 'both')}
+    images = makeImageLayout(loadTenant(files).tenant).images
+    assert images[DEBIAN]['runs']['image-validate'] == ['validate']
+    assert images[DEBIAN]['needs'] == needs
+
+
+def test_job_whose_nodes_are_unknown_runs_nevertheless(
+        loadTenant, monkeypatch):
+    """As Zuul says what is wrong with it."""
+    def fail(self, layout):
+        raise NodesetNotFoundError('both')
+    loaded = loadTenant(MORE_LABELS | {JOBS_FILE: VALIDATE.replace(
+        'ATTRIBUTES', 'nodeset: both').replace('OTHERS', 'base').replace(
+            'OTHER', 'both')})
+    monkeypatch.setattr(Job, 'flattenNodesetAlternatives', fail)
+    image = makeImageLayout(loaded.tenant).images[DEBIAN]
+    assert image['runs']['image-validate'] == ['validate']
+    assert image['needs'] == []
+
+
+@pytest.mark.parametrize('reporters, needs', [
+    ('{image-built: true}', [FEDORA]),
+    ('{image-built: true, image-validated: true}', [])])
+def test_images_that_need_no_validation_need_no_others(
+        loadTenant, reporters, needs):
+    files = MORE_LABELS | {
+        PIPELINES_FILE: PIPELINES.replace(
+            'zuul:\n        image-built: true', f'zuul: {reporters}'),
+        JOBS_FILE: VALIDATE.replace('ATTRIBUTES', 'nodeset: both').replace(
+            'OTHERS', 'base').replace('OTHER', 'both') + '''
+- project:
+    build:
+      jobs: [validate-debian]
+'''}
+    images = makeImageLayout(loadTenant(files).tenant).images
+    assert images[DEBIAN]['needs'] == needs
 
 
 def test_errors_of_a_project(loadTenant):

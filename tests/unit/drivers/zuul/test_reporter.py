@@ -103,7 +103,7 @@ def test_job_of_the_image_itself_counts_before_others_that_build_it(site):
     artifact, = site.artifacts
     assert artifact.url == f'{URL}-fedora'
     message, missing = item.current_build_set.warning_messages
-    assert 'The image "debian" is also needed in the format raw' in missing
+    assert 'The image "debian" is needed in the format raw' in missing
     assert message.startswith(
         'The image "fedora" of the job build-debian in the format raw is '
         'ignored: the job build-fedora of this buildset ')
@@ -301,7 +301,7 @@ def test_a_format_that_no_artifact_has_is_a_warning(site):
     item = site.makeItem(makeArtifact())
     site.report(item)
     warning, = item.current_build_set.warning_messages
-    assert ('The image "debian" is also needed in the format vhd, but no '
+    assert ('The image "debian" is needed in the format vhd, but no '
             'artifact of these builds has it') in warning
     item = site.makeItem(makeArtifact(), makeArtifact(format='vhd'))
     site.report(item)
@@ -352,7 +352,7 @@ def test_warning_about_formats_names_each_job(site):
     missing, *unneeded = sorted(
         item.current_build_set.warning_messages, key=lambda text: 'job' in text
         and 'Images' in text)
-    assert 'The image "debian" is also needed in the format raw' in missing
+    assert 'The image "debian" is needed in the format raw' in missing
     assert [text.split(': ')[1].partition('.')[0] for text in unneeded] == [
         '"debian" in the format vhd', '"fedora" in the format raw']
 

@@ -90,7 +90,7 @@ def test_job_that_returns_only_another_image(site):
     site.report(item)
     assert [artifact.name for artifact in site.artifacts] == ['fedora']
     warning, = item.current_build_set.warning_messages
-    assert ('The image "debian" is also needed in the format raw, but no '
+    assert ('The image "debian" is needed in the format raw, but no '
             'artifact of these builds has it') in warning
     assert undelivered.read(site.scheduler.zk_client.client, DEBIAN)[
         'tenant'].formats == {'raw'}

@@ -15,7 +15,7 @@ from tests.fixtures.imagetenants import (
 from tests.fixtures.pipelines import PIPELINES
 from tests.fixtures.settings import change
 from tests.fixtures.waiting import waitFor
-from zuul_nodes import imagecontrols, imagetenants
+from zuul_nodes import imagecontrols, imagetenants, leftfiles
 from zuul_nodes.imagetenants import ImageTenants
 from zuul_nodes.launcher.images import KEY
 
@@ -89,14 +89,15 @@ def test_another_tenant_takes_over_when_the_option_changes(launcher, kind):
     assert ask(launcher, kind) == ['b']
 
 
-@pytest.mark.parametrize('kind', ['image-build', 'image-validate'])
+@pytest.mark.parametrize('kind', KINDS.values())
 def test_work_of_a_denied_tenant_delays_no_other(launcher, kind):
     """It could go on for ever, and its result is ignored."""
     writeTenants(launcher, 'a rack bvd, b rack bvd')
     start(launcher, kind)
     assert ask(launcher, kind) == ['a']
     allow(launcher, kind, 'b')
-    assert ask(launcher, kind) == ['a', 'b']
+    ask(launcher, kind)
+    waitFor(lambda: getAsked(launcher, kind) == ['a', 'b'])
 
 
 def test_denied_tenant_that_lost_the_image_deletes_nothing(launcher):
@@ -125,7 +126,8 @@ def test_log_names_the_option_that_leaves_no_builder(launcher, caplog):
     writeTenants(launcher, 'a rack bvd, b rack -')
     allow(launcher, 'image-build', 'b')
     assert ask(launcher, 'image-build') == []
-    assert ('no tenant builds it: a tenant needs a pipeline' in caplog.text)
+    assert 'in the format raw, and no tenant builds it: none has' in (
+        caplog.text)
     assert ('; "image_build_tenants" in [launcher] of zuul.conf does not list '
             'the tenant a for its project' in caplog.text)
 
@@ -148,3 +150,15 @@ def test_operators_order_builds_of_tenants_that_are_allowed(launcher):
     waitFor(launcher.records.steering.getOrdered)
     addArtifact(launcher)
     assert ask(launcher, 'image-build') == ['b']
+
+
+def test_file_that_no_tenant_may_delete_is_left_behind_with_the_option(
+        launcher):
+    writeTenants(launcher, 'a rack bvd, b rack -')
+    allow(launcher, 'image-delete', 'b')
+    start(launcher, 'image-delete')
+    ask(launcher, 'image-delete')
+    file, = leftfiles.readAll(launcher.zk_client.client)
+    assert ('no tenant has a job that deletes the file; '
+            '"image_delete_tenants" in [launcher] of zuul.conf does not list '
+            'the tenant a for its project') in str(file)
