@@ -86,6 +86,10 @@ def test_forced_deletion_of_a_used_node_waits_for_its_request(
         steps, racks, ready, change):
     request, (node,) = steps.serveNew('big')
     change(node, 'delete', force=True)
+    # Or it is deleted from its cloud, if the launcher sees its request go
+    # before it hears of the order.
+    steps.runUntil(lambda: steps.orders.find(
+        Order.REMOVE, node.uuid) is not None)
     steps.run()
     assert not steps.isGone(node)
     with steps.context() as context:

@@ -350,8 +350,8 @@ def test_pause_of_a_provider_ends_by_itself(steps, racks):
     assert racks.created == ['one'] * 4
 
 
-# A launch that begins later than the time-out after a pause counts anew, so the
-# time-out is long enough for a machine that is busy.
+# A launch that begins later than the time-out after a pause counts anew, so
+# the time-out is long enough for a machine that is busy.
 @pytest.mark.settings(
     provider_first_backoff=0.5, provider_longest_backoff=0.5,
     capacity_errors=4, capacity_timeout=1.5)
