@@ -53,12 +53,12 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             found += built
             problems += [(build, problem) for problem in wrong]
         images, repeated = chooseImages(found)
-        images, denied = self._dropDenied(item, images)
+        built, denied = self._dropDenied(item, images)
         problems += [*repeated, *denied]
-        validated, unvalidated = self._getValidated(item, images)
+        validated, unvalidated = self._getValidated(item, built)
         problems += unvalidated
-        missing = self._getMissing(item, layout, images)
-        images, unwanted = self._dropUnwanted(layout, images)
+        missing = self._getMissing(item, layout, built)
+        images, unwanted = self._dropUnwanted(layout, built)
         problems += unwanted
         for build, problem in problems:
             tellRefused(item, problem, build)
@@ -81,7 +81,8 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         for artifact in artifacts:
             records.createUploads(sched, artifact)
         if all(build.result == SUCCESS for build in _getBuilds(item)):
-            self._keepSources(item, images)
+            # A provider may need them later.
+            self._keepSources(item, built)
 
     def _dropDenied(self, item, built):
         """

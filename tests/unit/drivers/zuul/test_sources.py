@@ -124,3 +124,10 @@ def test_button_for_the_image_names_the_other(site):
         'build of that image')
     assert explain(DEBIAN) is None
     assert explain(FEDORA, 'image-validate').startswith('Attach a job with')
+
+
+def test_job_is_found_before_a_provider_needs_the_image(makeSite):
+    site = makeSite(ONE_JOB)
+    site.report(site.makeItem(*BOTH))
+    assert [each.canonical_name for each in site.artifacts] == [DEBIAN]
+    assert getBuilding(site) == (['build'], DEBIAN)
