@@ -203,17 +203,44 @@ class Capacity:
         :param scope: of new layouts.
         :return: as :meth:`.Limits.setScope`.
         """
-        former, self.scope = self.scope, scope
-        tenants = self.limits.setScope(scope)
         # What a node is does not change, but whose it is, and where it counts.
-        changed = {
-            name for tenant in tenants for name, _ in (
-                former.by_tenant.get(tenant, {}).items()
-                ^ scope.by_tenant.get(tenant, {}).items())}
-        for node_id, entry in list(self._entries.items()):
-            if entry.node is not None and entry.node.provider in changed:
+        changed = self._findChanged(self.scope, scope)
+        self.scope = scope
+        tenants = self.limits.setScope(scope)
+        for node_id, entry in list(self._entries.items()) if changed else ():
+            if entry.node is not None and not changed.isdisjoint((
+                    (entry.node.provider, None),
+                    (entry.node.provider, entry.node.label))):
                 self._write(node_id, self._describe(entry.node))
         return tenants
+
+    def _findChanged(self, former: Scope,
+                     scope: Scope) -> set[tuple[str, str | None]]:
+        """:return: canonical name of a provider and a label, or None for all
+            of its labels, whose nodes may count for others or elsewhere."""
+        changed: set[tuple[str, str | None]] = set()
+        for tenant in former.by_tenant.keys() | scope.by_tenant:
+            before, after = (each.by_tenant.get(tenant, {})
+                             for each in (former, scope))
+            if before == after:
+                continue
+            for name in {name for name, _ in before.items() ^ after.items()}:
+                old, new = (self._getMakings(each.get(name))
+                            for each in (before, after))
+                changed |= {(name, label) for label, _
+                            in old.items() ^ new.items()}
+        return changed
+
+    def _getMakings(
+            self, provider: BaseProvider | None) -> dict[str | None, object]:
+        """:return: label -> what its nodes are, and None -> where they count;
+            empty without a provider."""
+        if provider is None:
+            return {}
+        # Static nodes are what their entries say.
+        return {None: provider if provider.nodes else (
+            self.limits.getProviderAccounts(provider)), **{
+            name: getIdentity(provider, name) for name in provider.labels}}
 
     # What is there
 

@@ -149,8 +149,11 @@ class Scope:
         """:return: a list of the tenants' objects of a provider whose label is
             what a node was made from."""
         known = self.identify(node)
-        return [provider for provider in self._getMakers(known).get(known, ())
-                if hasEntry(node, provider)]
+        makers = self._getMakers(known).get(known, [])
+        # Those of other drivers list no nodes, and there may be many.
+        if makers and not makers[0].nodes and not isGiven(makers[0].driver):
+            return makers
+        return [each for each in makers if hasEntry(node, each)]
 
     def isFor(self, node, provider):
         """
