@@ -7,6 +7,7 @@ what has become of an event to delete a file.
 import contextlib
 import enum
 import json
+import time
 import typing
 
 from kazoo.exceptions import BadVersionError, NoNodeError
@@ -32,7 +33,7 @@ class Sent(typing.NamedTuple):
         way; in seconds since the epoch.
     :ivar int version: of the record.
     :ivar bool is_deleted: whether a job has deleted the file.
-    :ivar str problem: why it has not, as far as it has ended; why an image is
+    :ivar str problem: why none has, if the jobs have ended; why an image is
         missing, if the event is to build it; or None.
     """
     tenant_name: str
@@ -41,6 +42,11 @@ class Sent(typing.NamedTuple):
     version: int
     is_deleted: bool = False
     problem: str | None = None
+
+    def hasResult(self):
+        """:return: whether the jobs of an event to delete a file have ended.
+        """
+        return self.is_deleted or self.problem is not None
 
 
 def getPath(kind, key):
@@ -90,6 +96,7 @@ def noteDeletion(client, artifact_id, problem):
         with contextlib.suppress(BadVersionError, NoNodeError):
             client.set(
                 getPath(EventKind.DELETE, artifact_id), makeRecord(
-                    sent._replace(is_deleted=problem is None,
-                                  problem=problem)), sent.version)
+                    # The back-off begins now.
+                    sent._replace(is_deleted=problem is None, problem=problem,
+                                  time=time.time())), sent.version)
             return

@@ -30,7 +30,8 @@ def write(client, artifact, cause, reason):
     :param str reason: one line, for people.
     :return: whether it is recorded; not if there are already too many.
     """
-    if len(zkrecords.getChildren(client, getPath(cause))) >= MOST:
+    names = zkrecords.getNames(client, getPath(cause))
+    if len(names) >= MOST and artifact.uuid not in names:
         return False
     zkrecords.write(client, getPath(cause, artifact.uuid), json.dumps({
         'uuid': artifact.uuid, 'canonical_name': artifact.canonical_name,

@@ -182,7 +182,7 @@ def getRows(images):
                    image['paused'] or '-')
         if not image['builds'] or image['problem']:
             yield (name, *['-'] * 3,
-                   'missing' if image['builds'] else 'not built', *['-'] * 3,
+                   'requested' if image['builds'] else 'not built', *['-'] * 3,
                    image['problem'] or '-')
         for tenant_name, formats in image['undelivered'].items():
             yield (name, '-', ', '.join(formats), '-', 'not built', *['-'] * 3,
@@ -245,8 +245,8 @@ def _getFields(upload):
 
 def _getDeletion(deletion):
     return deletion and (
-        f'asked {deletion["attempt"]} times to delete the file, the last time '
-        f'of the tenant {deletion["tenant"]}'
+        f'the tenant {deletion["tenant"]} was asked to delete the file '
+        f'(attempt {deletion["attempt"]})'
         + (f'; {deletion["problem"]}' if deletion['problem'] else ''))
 
 

@@ -10,6 +10,7 @@ from zuul.zk.zkobject import ZKContext
 
 from zuul_nodes import providerrecords, zkrecords
 from zuul_nodes.cmd.common.connections import Connections
+from zuul_nodes.cmd.images.records import LAYOUTS
 from zuul_nodes.launcher.images import Stock
 from zuul_nodes.launcher.providers import Scope
 from zuul_nodes.launcher.settings import Settings
@@ -38,10 +39,13 @@ def judge(zk_client, config, images, layouts):
          for build in builds for upload in build['uploads']],
         {build['uuid'] for build in builds if build['kept'] is not None},
         {build['uuid'] for build in builds if build['file_gone'] is not None},
-        lambda projects: all(projects.isdisjoint(layout.broken)
-                             for layout in layouts.values()))
+        lambda projects: (
+            layouts.keys() == zkrecords.getNames(zk_client.client, LAYOUTS)
+            and all(projects.isdisjoint(layout.broken)
+                    for layout in layouts.values())))
     due = time.time() - Settings.read(config).unneeded_image_delay
-    stock.overdue = {
+    unneeded, _ = stock.findUnneeded()
+    stock.overdue = unneeded & {
         record['uuid'] for build in builds for record in (
             build, *build['uploads'])
         if (record['unneeded_since'] or due + 1) <= due}

@@ -12,8 +12,9 @@ from zuul.model import ImageBuildArtifact
 from zuul.reporter import BaseReporter
 
 from zuul_nodes import imageevents, messages
+from zuul_nodes.drivers.zuul.formats import getLayout
 from zuul_nodes.drivers.zuul.layouts import isTriggeredBy
-from zuul_nodes.drivers.zuul.reporter import tellRefused, warn
+from zuul_nodes.drivers.zuul.reporter import SUCCESS, tellRefused, warn
 from zuul_nodes.drivers.zuul.variables import readRecord
 
 log = logging.getLogger('zuul.nodes.drivers.zuul')
@@ -56,9 +57,11 @@ class DeletionReporter(BaseReporter):
             tellRefused(item, message)
             warn(item, [message])
             return
-        problem = findProblem(item)
-        log.info('%s has deleted the file of the image build %s: %s',
-                 item, artifact_id, problem or 'yes')
+        images = getLayout(self.driver.sched, item).images
+        problem = findProblem(item, all(
+            name in images for name in item.event.image_names or ()))
+        log.info('What %s has done with the file of the image build %s: %s',
+                 item, artifact_id, problem or 'deleted it')
         imageevents.noteDeletion(
             self.driver.sched.zk_client.client, artifact_id, problem)
 
@@ -75,17 +78,20 @@ class DeletionReporter(BaseReporter):
             item, IMAGE_DELETE, artifact.project_canonical_name)
 
 
-def findProblem(item):
+def findProblem(item, has_image):
     """
     :param QueueItem item: that has ended.
+    :param bool has_image: whether the tenant has the image; if not, jobs of
+        the image have not run, and others say nothing by their success.
     :return: why its jobs have not deleted the file, one line; None if they
         have.
     """
     builds = item.current_build_set.getBuilds()
     said = {value for build in builds
             if isinstance(value := _getSaid(build), bool)}
-    if said == {True} or (
-            not said and builds and item.didAllJobsSucceed()):
+    # Also those that are not voting, or were skipped.
+    if said == {True} or (not said and has_image and builds and all(
+            build.result == SUCCESS for build in builds)):
         return None
     results = ', '.join(f'{build.job.name}: {build.result}'
                         for build in builds)

@@ -10,7 +10,9 @@ from zuul_nodes import audit, leftfiles, snapshotrecords
 from zuul_nodes.drivers import addresses
 from zuul_nodes.imageevents import EventKind
 from zuul_nodes.imagetenants import explainDenied
+from zuul_nodes.launcher.images.artifacts import getName
 from zuul_nodes.launcher.images.deletion import remove
+from zuul_nodes.launcher.images.schedule import getAge
 from zuul_nodes.launcher.images.tenants import choose
 from zuul_nodes.launcher.zookeeper import inState, sync
 from zuul_nodes.leftfiles import Cause
@@ -18,6 +20,8 @@ from zuul_nodes.leftfiles import Cause
 NO_JOB = 'no tenant has a job that deletes the file'
 # Instead of the name of a tenant.
 WAIT = object()
+# The id of an artifact, in an event.
+ATTRIBUTE = 'image_build_uuid'
 
 
 class ArtifactDeletion:
@@ -39,25 +43,41 @@ class ArtifactDeletion:
         self.tenants = jobs.tenants
         self.event_tracker = jobs.event_tracker
 
-    def isWaiting(self, artifact):
-        """:return: whether a job is deleting the file, or is asked later."""
-        return self._isUnderWay(artifact) or (
-            self._findDeleter(artifact) is WAIT)
+    def isWaiting(self, artifact, known):
+        """
+        :param dict known: tenant -> its events, the same for all artifacts of
+            a check.
+        :return: whether a job is deleting the file, or is asked later.
+        """
+        return artifact.state == artifact.State.DELETING and (
+            self._isUnderWay(artifact, known)
+            or self._findDeleter(artifact) is WAIT)
 
-    def _isUnderWay(self, artifact):
+    def _isUnderWay(self, artifact, known=None):
+        """:param dict known: as of :meth:`isWaiting`; None to look again."""
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
         # No result of another tenant counts.
-        if sent is None or not self.tenants.isAllowed(
+        if sent is None or sent.hasResult() or not self.tenants.isAllowed(
                 EventKind.DELETE, sent.tenant_name, artifact.canonical_name):
             return False
         # The event is lost if the tenant is gone.
         layout = self.pipelines.get(sent.tenant_name)
-        if layout is None or not self.event_tracker.isUnderWay(
-                sent.tenant_name, layout.pipelines[EventKind.DELETE],
-                'image_build_uuid', artifact.uuid):
+        if layout is None:
             return False
-        self.schedule.checkLater()
-        return True
+        where = sent.tenant_name, layout.pipelines[EventKind.DELETE], ATTRIBUTE
+        if known is not None:
+            if sent.tenant_name not in known:
+                known[sent.tenant_name] = self.event_tracker.findAll(*where)
+            path = known[sent.tenant_name].get(artifact.uuid)
+            is_there = path is not None and (
+                self.event_tracker.watch(path)
+                # It may have moved on since.
+                or self.event_tracker.isUnderWay(*where, artifact.uuid))
+        else:
+            is_there = self.event_tracker.isUnderWay(*where, artifact.uuid)
+        if is_there:
+            self.schedule.checkLater()
+        return is_there
 
     def delete(self, context, artifact):
         """Take the next step to delete a locked artifact.
@@ -79,17 +99,24 @@ class ArtifactDeletion:
             return
         deleter = self._findDeleter(artifact)
         if deleter is WAIT:
+            if artifact.state != artifact.State.DELETING:
+                self.log.info('Waiting for a tenant with a job that deletes '
+                              'the file of %s', artifact)
+                with artifact.activeContext(context):
+                    artifact.state = artifact.State.DELETING
             return
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
         if deleter:
             self._send(artifact, sent, deleter)
             return
-        if self._hasFile(artifact, sent):
+        users = self._getUsers(artifact)
+        if not users and self._hasFile(artifact, sent):
             self._leave(artifact, sent)
         self.log.info('Deleting %s, which has no uploads left', artifact)
         audit.tell(audit.Event.DELETED, artifact,
                    launcher=self.records.session.identifier)
-        remove(context, artifact)
+        # One of them may go at the same time, and rely on this one.
+        remove(context, artifact, users)
 
     def _findDeleter(self, artifact):
         """Find out who deletes the file next.
@@ -98,32 +125,39 @@ class ArtifactDeletion:
             is nothing to delete, or no tenant left to ask.
         """
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
-        if not self._hasFile(artifact, sent):
+        if not self._hasFile(artifact, sent) or self._getUsers(artifact):
             return None
         deleters = self.tenants.getDeleters(artifact)
         if sent and sent.attempt >= max(
                 self.settings.image_delete_attempts, len(deleters)):
             return None
         if not deleters:
-            # A mistake in the project of the image may hide its jobs.
-            if self.pipelines.isComplete({artifact.project_canonical_name}):
-                return None
-            self.schedule.checkLater()
-            return WAIT
+            # A mistake in the project of the image may hide its jobs, but
+            # that of one tenant does not keep all builds forever.
+            is_over = self.pipelines.isComplete(
+                {artifact.project_canonical_name}) or (
+                artifact.state == artifact.State.DELETING
+                and self.schedule.isOver(
+                    self.settings.unneeded_image_delay
+                    - getAge(artifact.state_time or 0)))
+            return None if is_over else WAIT
         if sent and sent.tenant_name in deleters and not self.events.isDue(
                 sent):
             return WAIT
         return choose(deleters, sent)
 
     def _hasFile(self, artifact, sent):
-        """:return: whether there is a file in storage that nothing but this
-            artifact needs."""
+        """:return: whether there may be a file in storage."""
         return not (
             (sent and sent.is_deleted)
             # The launcher deletes snapshots itself.
-            or artifact.format == snapshotrecords.FORMAT
-            or any(_isUserOf(artifact, each)
-                   for each in self.records.builds.getItems()))
+            or artifact.format == snapshotrecords.FORMAT)
+
+    def _getUsers(self, artifact):
+        """:return: a list of other artifacts that need the file of one that is
+            being deleted."""
+        return [each for each in self.records.builds.getItems()
+                if _isUserOf(artifact, each)]
 
     def _send(self, artifact, sent, tenant_name):
         if sent:
@@ -153,8 +187,9 @@ class ArtifactDeletion:
         is_listed = leftfiles.write(
             self.records.client, artifact, cause, reason)
         self.log.warning(
-            'The file of %s is left behind in its storage: %s; %s', artifact,
-            reason, '"zuul-nodes images leaks" shows it' if is_listed else
+            'The file %s of %s is left behind in its storage: %s; %s',
+            getName(artifact.url), artifact, reason,
+            '"zuul-nodes images leaks" shows it' if is_listed else
             f'"zuul-nodes images leaks" has no room for more than '
             f'{leftfiles.MOST} such files')
 

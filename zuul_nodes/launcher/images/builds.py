@@ -142,18 +142,12 @@ class ImageBuilds:
         """:return: whether an image has validated uploads everywhere, so
             that neither a failed validation nor a file that is gone can make
             it missing again."""
-        artifacts = {
-            artifact.uuid: artifact for artifact in self.builds.getItems()
-            if artifact.canonical_name == name}
-        valid = {artifacts[upload.artifact_uuid].format
-                 for upload in self.uploads.getUploadsForImage(name)
-                 if upload.validated and upload.artifact_uuid in artifacts}
-        gone = {(name, artifacts[key].format)
-                for key in self.records.gone_files.get() & artifacts.keys()}
-        return self.layouts.scope.getImageFormats()[name] <= valid and all(
+        return all(
             any(upload.validated and upload.state == upload.State.READY
                 for upload in findUploads(self.uploads, need, wanted))
-            for need, wanted in self._getNeeds(gone))
+            for need, wanted in self._getNeeds({
+                (name, each) for each
+                in self.layouts.scope.getImageFormats()[name]}))
 
     def _obey(self, name):
         """Request a build that an operator has ordered, even if the image is

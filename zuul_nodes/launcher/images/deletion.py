@@ -212,17 +212,22 @@ class Deletion:
                 or findFormer(scope, upload))
 
 
-def remove(context, record):
+def remove(context, record, others=()):
     """Remove the record of an upload or an artifact together with its lock.
 
     A transaction removes both, because no clean-up finds locks without record.
 
     :param ZKContext context: of the lock.
     :param record: the locked record.
-    :raises LockException: another process waits for the lock.
+    :param others: records because of which it may go; they must not have
+        changed since.
+    :raises LockException: another process waits for the lock, or one of the
+        others has changed.
     """
     lock = getLock(record)
     transaction = context.client.transaction()
+    for other in others:
+        transaction.check(other.getPath(), other.getZKVersion())
     for path in (record.getPath(), f'{lock.path}/{lock.node}', lock.path):
         transaction.delete(path)
     try:

@@ -50,8 +50,7 @@ class ImageEvents:
         :param str name: of the image.
         :param str project: canonical name of the image's project.
         :param str branch: of the image.
-        :param str problem: as that of the record; None for that of the last
-            one.
+        :param str problem: as that of the record.
         """
         _write(transaction, kind, key, sent, tenant_name,
                sent.attempt + 1 if sent else 1, problem)
@@ -89,7 +88,7 @@ class ImageEvents:
         # Keep the tenant that was asked, so that the next one has its turn.
         _write(transaction, kind, key, sent,
                sent.tenant_name if sent else tenant_name,
-               sent.attempt if sent else 1)
+               sent.attempt if sent else 1, sent and sent.problem)
         self.commit(transaction)
 
     def commit(self, transaction):
@@ -140,7 +139,6 @@ def _write(transaction, kind, key, sent, tenant_name, attempt, problem=None):
     :param Sent sent: the last record, or None.
     """
     data = imageevents.makeRecord(Sent(
-        tenant_name, attempt, time.time(), 0,
-        problem=problem or (sent and sent.problem)))
+        tenant_name, attempt, time.time(), 0, problem=problem))
     transaction.write(imageevents.getPath(kind, key), data,
                       sent.version if sent else None)

@@ -38,17 +38,28 @@ class EventTracker:
         :param value: the value of the attribute, or a member of its list.
         :return: whether such an event exists.
         """
+        return any(
+            _has(event, attribute, value) and self.watch(path)
+            for path, event in self._getEvents(tenant_name, pipeline_names))
+
+    def findAll(self, tenant_name, pipeline_names, attribute):
+        """Look for all events at once.
+
+        :param others: see :meth:`isUnderWay`.
+        :return: dict, value of the attribute -> a path to :meth:`watch`.
+        """
+        return {event[attribute]: path for path, event
+                in self._getEvents(tenant_name, pipeline_names)
+                if event.get(attribute)}
+
+    def _getEvents(self, tenant_name, pipeline_names):
+        """:return: yields the path and content of each event."""
         for path in self._getQueues(tenant_name, pipeline_names):
             for event_path, data in self._getAll(path):
-                event = data.get('event_data') or {}
-                if _has(event, attribute, value) and self._watch(event_path):
-                    return True
+                yield event_path, data.get('event_data') or {}
         for path in self._getPipelines(tenant_name, pipeline_names):
             for item_path, item in self._getAll(f'{path}/item'):
-                if _has(item['event']['data'], attribute, value) \
-                        and self._watch(item_path):
-                    return True
-        return False
+                yield item_path, item['event']['data']
 
     def isBuilding(self, tenant_name, pipeline_names, image_name):
         """Look for an item that builds an image.
@@ -64,7 +75,7 @@ class EventTracker:
             return True
         for path in self._getPipelines(tenant_name, pipeline_names):
             for item_path, item in self._getAll(f'{path}/item'):
-                if self._hasJob(item, image_name) and self._watch(item_path):
+                if self._hasJob(item, image_name) and self.watch(item_path):
                     return True
         return False
 
@@ -115,8 +126,8 @@ class EventTracker:
         raw, _ = self.client.get(path)
         return json.loads(decompress(raw))
 
-    def _watch(self, path):
-        """:return: whether the path still exists, and is watched now."""
+    def watch(self, path):
+        """:return: whether a path still exists, and is watched now."""
         try:
             # Items are written often, but their children change rarely.
             self.client.get_children(path, watch=self._notify)

@@ -67,9 +67,10 @@ class Retention:
         for upload in stock.uploads:
             with self.schedule.isolate(upload):
                 self._checkUpload(stock, upload)
+        known = {}
         for artifact in artifacts.values():
             with self.schedule.isolate(artifact):
-                self._checkArtifact(stock, artifact)
+                self._checkArtifact(stock, artifact, known)
         for key in self.events.getKeys(EventKind.DELETE):
             if self.builds.getItem(key) is None:
                 self.events.forgetEvent(EventKind.DELETE, key)
@@ -179,14 +180,15 @@ class Retention:
 
     # Artifacts
 
-    def _checkArtifact(self, stock, artifact):
+    def _checkArtifact(self, stock, artifact, known):
         # Without a state, it still gets its uploads.
         if artifact.state not in (artifact.State.DELETING,
                                   artifact.State.READY):
             return
         version = artifact.getZKVersion()
         if (stock.judgeArtifact(artifact).is_deleted
-                and not self.deletion.artifacts.isWaiting(artifact)):
+                and not self.deletion.artifacts.isWaiting(
+                    artifact, known)):
             self.deletion.addArtifact(artifact, version)
 
 

@@ -261,7 +261,7 @@ def test_an_image_that_is_about_to_be_built(context, images):
     # Some endpoint may lack what there is.
     addArtifact(context, 'debian')
     states = [row[4] for row in getRows(images())[1:] if row[4]]
-    assert states == ['missing', 'ready']
+    assert states == ['requested', 'ready']
     assert asked in getText(images())
 
 
@@ -432,10 +432,39 @@ def test_how_often_jobs_were_asked_to_delete_a_file(context, images):
     context.client.create(
         imageevents.getPath(EventKind.DELETE, 'debian-build'),
         imageevents.makeRecord(Sent('one', 3, 0, 0)), makepath=True)
-    text = 'asked 3 times to delete the file, the last time of the tenant one'
+    text = 'the tenant one was asked to delete the file (attempt 3)'
     assert text + '\n' in images('show', 'debian').stdout
     imageevents.noteDeletion(context.client, 'debian-build', 'no credentials')
     assert f'{text}; no credentials' in images('show', 'debian').stdout
+
+
+def test_decision_waits_until_all_is_known(
+        context, images, provider, zuul_conf, tmp_path):
+    """As launchers do while a project has errors, or a provider needs it
+    again."""
+    zuul_conf['launcher'] = {'unneeded_image_delay': '0'}
+    for section in ('connection rack', 'connection other'):
+        zuul_conf.remove_section(section)
+    writeConf(zuul_conf, tmp_path / 'zuul.conf')
+    addTenant(context, 'tenant', 'debian')
+    for name in ('debian', 'fedora'):
+        addArtifact(context, name, project_canonical_name='example.com/nodes')
+        unneededimages.write(context.client, f'{name}-build')
+
+    def show(name):
+        build = json.loads(
+            images('show', '--format', 'json', name).stdout)
+        return build['decision']['reason']
+    assert show('debian') == policy.NEWEST.reason
+    assert show('fedora') == policy.UNNEEDED.reason
+    # A tenant that no scheduler has told of yet may need it.
+    context.client.ensure_path('/zuul/layout/other')
+    assert show('fedora') == policy.NEWEST.reason
+    addTenant(context, 'other')
+    assert show('fedora') == policy.UNNEEDED.reason
+    imagelayouts.publish(context.client, 'other', imagelayouts.ImageLayout(
+        'layout', {}, {}, broken=['example.com/nodes']))
+    assert show('fedora') == policy.NEWEST.reason
 
 
 def test_files_that_were_left_behind(context, images):

@@ -65,6 +65,34 @@ def test_buildset_that_fails_has_not_deleted_it(site, result):
         f'(build-debian: {result}, other: SUCCESS)')
 
 
+@pytest.mark.parametrize('result', ['FAILURE', 'SKIPPED'])
+def test_jobs_that_do_not_vote_must_succeed_as_well(makeSite, result):
+    site = makeSite({JOBS_FILE: JOBS.replace(
+        'image-build-name: debian', 'image-build-name: debian\n    '
+        'voting: false')})
+    item = makeDeletion(site)
+    assert not getBuild(item).job.voting
+    setResult(item, result)
+    assert not report(site, item).is_deleted
+
+
+@pytest.mark.parametrize('value', [None, True])
+def test_jobs_without_the_image_must_say_that_they_have_deleted_it(
+        site, value):
+    """The tenant has lost the image, and its jobs have not run."""
+    item = makeDeletion(site, **({'other': value} if value else {}))
+    del site.loaded.layout.images['debian']
+    assert report(site, item).is_deleted is bool(value)
+
+
+def test_first_of_two_phases_has_no_result(site):
+    item = makeDeletion(site)
+    reporter, = item.manager.pipeline.success_actions
+    reporter.report(item, phase1=True, phase2=False)
+    assert not imageevents.read(
+        getClient(site), EventKind.DELETE, UUID).hasResult()
+
+
 @pytest.mark.parametrize('value, is_deleted', [
     (True, True), (False, False), ('yes', False), (1, False), ([], False),
     (None, False)])

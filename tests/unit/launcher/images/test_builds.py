@@ -275,6 +275,10 @@ def test_events_are_forgotten_when_the_image_is_in_service(
     assert events.getKeys('image-build')
     launcher.addUpload(artifact, _state='ready', validated=True)
     reconcile(launcher)
+    # Where it is still to be validated, it may be rejected.
+    assert events.getKeys('image-build')
+    launcher.addUpload(artifact, 'other', _state='ready', validated=True)
+    reconcile(launcher)
     assert not events.getKeys('image-build')
 
 

@@ -1,9 +1,11 @@
 """The files of deleted builds are deleted by jobs, or left behind."""
 
+import contextlib
 import json
 
 from kazoo.exceptions import BadVersionError
 import pytest
+from zuul.zk.exceptions import LockException
 
 from tests.fixtures.imagetenants import (
     addArtifact,
@@ -163,6 +165,61 @@ def test_snapshot_has_no_file_to_delete(launcher):
     assert getAsked(launcher, DELETE) == getLeft(launcher) == []
 
 
+def test_wait_for_a_job_has_an_end(launcher):
+    """The errors of a tenant do not keep the builds of all others."""
+    writeTenants(launcher, 'a rack -')
+    launcher.change(unneeded_image_delay=0.2)
+    launcher.pipelines.publish(
+        tenant='a', pipelines=PIPELINES | {DELETE: []},
+        broken=['example.com/nodes'])
+    artifact = addArtifact(launcher, _state='deleting')
+    launcher.queue.start()
+    launcher.queue.add(KEY)
+    waitFor(lambda: not isThere(launcher, artifact))
+    assert [each[1] for each in getLeft(launcher)] == ['no-job']
+
+
+def test_back_off_begins_when_the_job_ends(launcher):
+    artifact = delete(launcher)
+    waitFor(lambda: getAsked(launcher, DELETE) == ['a'])
+    client = getClient(launcher)
+    path = imageevents.getPath(EventKind.DELETE, artifact.uuid)
+    # It has waited for a node for hours.
+    client.set(path, imageevents.makeRecord(
+        getSent(launcher, artifact)._replace(time=1)))
+    imageevents.noteDeletion(client, artifact.uuid, PROBLEM)
+    passOn(launcher, 'a')
+    work(launcher)
+    assert getAsked(launcher, DELETE) == []
+
+
+@AT_ONCE
+def test_problem_is_that_of_the_last_job(launcher):
+    artifact = delete(launcher, 'a rack d, b rack d')
+    answer(launcher, artifact, 'a')
+    waitFor(lambda: getAsked(launcher, DELETE) == ['b'])
+    assert getSent(launcher, artifact)[-2:] == (False, None)
+
+
+def test_a_check_looks_once_for_all_events_of_a_tenant(
+        launcher, monkeypatch):
+    writeTenants(launcher, 'a rack d')
+    launcher.queue.start()
+    for _ in range(8):
+        addArtifact(launcher, _state='deleting')
+    launcher.queue.add(KEY)
+    waitFor(lambda: len(getAsked(launcher, DELETE)) == 8)
+    launcher.queue.stop()
+    launcher.queue.join()
+    reads, client = [], getClient(launcher)
+    get = client.get
+    monkeypatch.setattr(client, 'get', lambda path, *args, **kwargs: (
+        reads.append(path), get(path, *args, **kwargs))[1])
+    launcher.images.retention.reconcile()
+    queued = [path for path in reads if '/events/' in path]
+    assert 8 <= len(queued) == len(set(queued))
+
+
 def test_job_that_gets_the_pipeline_later_deletes_the_file(launcher):
     writeTenants(launcher, 'a rack -')
     launcher.pipelines.publish(
@@ -212,6 +269,37 @@ def test_other_file_is_deleted(launcher, url, other):
     addArtifact(launcher, url=other)
     delete(launcher, url=url)
     waitFor(lambda: getAsked(launcher, DELETE) == ['a'])
+
+
+def test_two_builds_that_go_together_do_not_rely_on_each_other(
+        launcher, monkeypatch):
+    """Neither was being deleted when the launcher looked."""
+    writeTenants(launcher, 'a rack d')
+    artifacts = [addArtifact(launcher, url='https://host/latest',
+                             timestamp=number) for number in (1, 2)]
+    deletion = launcher.images.retention.deletion.artifacts
+    with launcher.context() as context, contextlib.ExitStack() as stack:
+        locks = [stack.enter_context(each.locked(context))
+                 for each in artifacts]
+        contexts = [stack.enter_context(
+            launcher.session.context(lock, deletion.log)) for lock in locks]
+        # What it has seen before the other one went.
+        entries = dict(launcher.builds.entries)
+        monkeypatch.setattr('zuul_nodes.launcher.images.artifactdeletion.sync',
+                            lambda *_: launcher.builds.entries.update(entries))
+        deletion.delete(contexts[0], artifacts[0])
+        assert not isThere(launcher, artifacts[0])
+        with pytest.raises(LockException):
+            deletion.delete(contexts[1], artifacts[1])
+    assert isThere(launcher, artifacts[1])
+    assert getAsked(launcher, DELETE) == []
+    monkeypatch.undo()
+    launcher.builds.entries.pop((artifacts[0].uuid,), None)
+    with launcher.context() as context, \
+            artifacts[1].locked(context) as lock, \
+            launcher.session.context(lock, deletion.log) as own:
+        deletion.delete(own, artifacts[1])
+    assert getAsked(launcher, DELETE) == ['a']
 
 
 def test_last_of_several_builds_deletes_their_file(launcher):
@@ -282,6 +370,10 @@ def test_files_left_behind_do_not_pile_up(launcher, monkeypatch):
     writeTenants(launcher, 'a rack -')
     artifacts = [addArtifact(launcher) for _ in range(3)]
     client = getClient(launcher)
+    for _ in range(2):
+        # A launcher was killed after it had written the record.
+        assert leftfiles.write(
+            client, artifacts[0], leftfiles.Cause.FAILED, 'again')
     assert [leftfiles.write(client, each, cause, 'full')
             for each in artifacts for cause in leftfiles.Cause] == [
         True, True, True, True, False, False]

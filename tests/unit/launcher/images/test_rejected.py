@@ -81,3 +81,25 @@ def test_why_a_build_is_asked_for_if_all_were_rejected(launcher, write):
     launcher.images.builds.reconcile()
     assert findRequest(launcher.zk_client.client, DEBIAN).endswith(
         '; raw: there is no build that was not rejected')
+
+
+@pytest.mark.settings(image_settle_time=0)
+def test_back_off_lasts_while_an_endpoint_may_reject_the_next_build(
+        launcher, write):
+    write('a rack bv, b other -')
+
+    def add(number, **attributes):
+        new = addArtifact(launcher, timestamp=number)
+        launcher.addUpload(new, 'rack', 'a', **READY | {
+            'validated': True, 'external_id': new.uuid})
+        return launcher.addUpload(new, 'other', 'b', **attributes)
+    for number in range(1, 4):
+        upload = add(number, _state='pending')
+        launcher.images.builds.reconcile()
+        with launcher.context() as context:
+            upload.updateAttributes(context, _state='failed', validated=False,
+                                    build_uuid='build')
+        waitFor(lambda each=upload: each.state == 'failed')
+        launcher.images.builds.reconcile()
+        # Minutes have to pass before the next one.
+        assert getAsked(launcher, 'image-build') == ['a']
