@@ -29,6 +29,7 @@ from tests.chaos.proxy import Mode, Proxies, Proxy
 from tests.fixtures.layout import makeLayout
 from tests.fixtures.packages import writePackage
 from tests.fixtures.programs import writeConf
+from zuul_nodes import imagelayouts
 from zuul_nodes.drivers.static import StaticDriver
 from zuul_nodes.quickstart import ports
 from zuul_nodes.quickstart.process import Process, waitFor
@@ -267,13 +268,17 @@ class World:
                 self.zk_client, connection, tenant, each.canonical_name,
                 config, self.system_id))
         self._forgetLock(tenant)
+        layout_uuid = uuid.uuid4().hex
         with tenant_write_lock(self.zk_client, tenant, log, blocking=False), \
                 self.context() as context:
+            imagelayouts.publish(
+                self.zk_client.client, tenant,
+                imagelayouts.ImageLayout(layout_uuid, {}, {}))
             LayoutProvidersStore(
                 self.zk_client, self.registry, self.system_id).set(
                     context, tenant, providers)
             self.layouts[tenant] = LayoutState(
-                tenant, 'scheduler', 0, uuid.uuid4().hex, {}, 1)
+                tenant, 'scheduler', 0, layout_uuid, {}, 1)
 
     def _forgetLock(self, tenant):
         """Delete contenders for the lock of a tenant that this session has.

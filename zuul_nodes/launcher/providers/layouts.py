@@ -13,7 +13,7 @@ from zuul.zk.exceptions import LockException
 from zuul.zk.layout import LayoutProvidersStore, LayoutStateStore
 from zuul.zk.locks import tenant_read_lock
 
-from zuul_nodes import audit, providerrecords
+from zuul_nodes import audit, imagelayouts, providerrecords
 from zuul_nodes.drivers import bounds
 from zuul_nodes.launcher.providers.failures import describe
 from zuul_nodes.launcher.providers.scope import Scope
@@ -114,14 +114,24 @@ class Layouts:
         is_complete = self.watch.isComplete()
         if not self.isKnown(tenant_name):
             return False
-        if is_complete:
-            return True
         names = ({*self.tenant_states, *self.states} if tenant_name is None
                  else {tenant_name})
-        if any(self.states.get(name) != self.tenant_states.get(name)
-               for name in names):
+        if not is_complete and any(
+                self.states.get(name) != self.tenant_states.get(name)
+                for name in names):
             self._noteChange()
-        return self.isUpToDate()
+        return self.isUpToDate() and all(map(self._isWritten, names))
+
+    def _isWritten(self, tenant_name):
+        """:return: whether the providers of a tenant are complete.
+
+        A scheduler tells of the images of a layout, deletes the records of all
+        providers, writes the new ones, and then the state of the layout.  It
+        may have ended in between.
+        """
+        state = self.states.get(tenant_name)
+        images = imagelayouts.read(self.zk_client.client, tenant_name)
+        return None in (state, images) or state.uuid == images.layout_uuid
 
     def isNewEnough(self, tenant_name, transaction_id):
         """

@@ -15,6 +15,7 @@ from tests.fixtures.racks import cloud, isDone
 from tests.fixtures.shelf.shelf_maker import ShelfEndpoint
 from tests.fixtures.staticlayouts import oneStaticNode, readyNode
 from tests.fixtures.waiting import waitFor
+from zuul_nodes import imagelayouts
 from zuul_nodes.launcher.providers.layouts import Layouts
 from zuul_nodes.providerrecords import OWN_PART
 
@@ -271,6 +272,32 @@ def test_request_waits_while_its_layout_can_not_be_read(
         steps.runUntil(lambda: 'tenant' in steps.scope.unread)
         take(steps, request)
         assert request.state == RequestState.REQUESTED
+    steps.serve(request)
+
+
+@pytest.mark.parametrize('is_complete', [False, True])
+def test_request_waits_while_a_scheduler_writes_the_providers(
+        steps, racks, is_complete):
+    """It has deleted those of the former layout, and a launcher starts."""
+    steps.setLayout(cloud('one'))
+    layouts = steps.layouts
+    imagelayouts.publish(
+        steps.zk_client.client, 'tenant', imagelayouts.ImageLayout(
+            layouts.states['tenant'].uuid if is_complete else 'new', {}, {}))
+    layouts.providers_store.clear('tenant')
+    del layouts.states['tenant']
+    layouts._noteChange()
+    steps.runUntilRead()
+    assert not steps.tenant_providers['tenant']
+    request = steps.addRequest('big')
+    if is_complete:
+        # The tenant has no providers.
+        steps.runUntil(lambda: isDone(request))
+        assert request.state == RequestState.FAILED
+        return
+    steps.run()
+    assert not isDone(request)
+    steps.setLayout(cloud('one'))
     steps.serve(request)
 
 
