@@ -36,7 +36,9 @@ from zuul.zk.layout import (
 from zuul.zk.system import ZuulSystem
 from zuul.zk.zkobject import ZKContext
 
+from zuul_nodes import imagelayouts
 from zuul_nodes.drivers import Driver
+from zuul_nodes.imageevents import EventKind
 from zuul_nodes.quickstart.zookeeper import ZooKeeper
 from zuul_nodes.testing.cloud import Cloud
 from zuul_nodes.testing.faults import CALL_TIMEOUT, Journal
@@ -147,12 +149,17 @@ class Site:
         """
         providers = self.makeProviders(text)
         self.provider = providers[0]
+        layout_uuid = uuid.uuid4().hex
+        # No job deletes the files of images.
+        imagelayouts.publish(
+            self.zk_client.client, TENANT, imagelayouts.ImageLayout(
+                layout_uuid, {kind: [] for kind in EventKind}, {}))
         with self.context() as context:
             LayoutProvidersStore(
                 self.zk_client, self.connections, self.system_id).set(
                     context, TENANT, providers)
         LayoutStateStore(self.zk_client, lambda: None)[TENANT] = LayoutState(
-            TENANT, 'scheduler', 0, uuid.uuid4().hex, {}, 1)
+            TENANT, 'scheduler', 0, layout_uuid, {}, 1)
         self.launcher.start()
 
     def makeProviders(self, text: str | None = None) -> list[BaseProvider]:
