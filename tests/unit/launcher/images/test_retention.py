@@ -41,7 +41,8 @@ def test_the_record_goes_when_the_file_is_deleted(launcher, pipelines):
     waitFor(lambda: pipelines.getEvents('image-delete') == [artifact.uuid])
     # The upload is gone before.
     assert set(launcher.clouds['rack'].images) == {'2', '3'}
-    assert artifact.state == 'deleting'
+    # The cache learns of it after the transaction that sends the event.
+    waitFor(lambda: artifact.state == 'deleting')
     event, = [event for event in pipelines.events
               if event.type == 'image-delete']
     assert event.image_names == ['debian']
