@@ -43,7 +43,7 @@ def getFormats(layout, pipelines, name):
     image = layout.images.get(name)
     if image is None:
         return []
-    wanted = _getAll(layout, pipelines, image)
+    wanted = _getAll(Wanted(layout), pipelines, layout.tenant, image)
     formats = set().union(*filter(None, wanted))
     if not formats and None in wanted:
         log.warning(
@@ -61,17 +61,21 @@ def getOnlyFormats(layout, pipelines, image):
     :return: a set of the formats that providers of all tenants with the image
         need; None if there may be unknown ones.
     """
-    wanted = _getAll(layout, pipelines, image)
-    if None in wanted or not Wanted(layout).is_sure:
+    own = Wanted(layout)
+    wanted = _getAll(own, pipelines, layout.tenant, image)
+    if None in wanted or not own.is_sure:
         return None
     return set().union(*wanted)
 
 
-def _getAll(layout, pipelines, image):
-    """:return: a list with an entry for each tenant: the formats in which it
-        needs an image; None if they are unknown."""
-    return [Wanted(layout).getFormats(image.canonical_name),
-            *_getOthers(pipelines, layout.tenant, image.canonical_name)]
+def _getAll(own, pipelines, tenant, image):
+    """
+    :param Wanted own: of the tenant.
+    :return: a list with an entry for each tenant: the formats in which it
+        needs an image; None if they are unknown.
+    """
+    return [own.getFormats(image.canonical_name),
+            *_getOthers(pipelines, tenant, image.canonical_name)]
 
 
 def _getOthers(pipelines, tenant, canonical_name):

@@ -42,7 +42,9 @@ class ZuulReporter(zuulreporter.ZuulReporter):
         sched = self.driver.sched
         layout = getLayout(sched, item)
         found, problems = [], []
-        for build in _getBuilds(item):
+        builds = _getBuilds(item)
+        is_complete = all(build.result == SUCCESS for build in builds)
+        for build in builds:
             if build.result != SUCCESS:
                 log.info('Ignoring the images of %s, whose result is %s',
                          build, build.result)
@@ -67,7 +69,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
             f'{", ".join(formats)}, but no artifact of these builds has it. '
             'Jobs find the formats in "zuul.image.formats"'
             for image, formats in missing if formats)])
-        if all(build.result == SUCCESS for build in _getBuilds(item)):
+        if is_complete:
             self._keepMissing(item, missing)
         # Create all artifacts first: launchers wait for the uploads of all
         # images of a build.
@@ -80,7 +82,7 @@ class ZuulReporter(zuulreporter.ZuulReporter):
                 for image in images]
         for artifact in artifacts:
             records.createUploads(sched, artifact)
-        if all(build.result == SUCCESS for build in _getBuilds(item)):
+        if is_complete:
             # A provider may need them later.
             self._keepSources(item, built)
 

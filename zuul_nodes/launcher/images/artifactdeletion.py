@@ -65,16 +65,16 @@ class ArtifactDeletion:
         if layout is None:
             return False
         where = sent.tenant_name, layout.pipelines[EventKind.DELETE], ATTRIBUTE
+        path = None
         if known is not None:
             if sent.tenant_name not in known:
                 known[sent.tenant_name] = self.event_tracker.findAll(*where)
             path = known[sent.tenant_name].get(artifact.uuid)
-            is_there = path is not None and (
-                self.event_tracker.watch(path)
-                # It may have moved on since.
-                or self.event_tracker.isUnderWay(*where, artifact.uuid))
-        else:
-            is_there = self.event_tracker.isUnderWay(*where, artifact.uuid)
+            if path is None:
+                return False
+        # It may have moved on since.
+        is_there = (path is not None and self.event_tracker.watch(path)) or (
+            self.event_tracker.isUnderWay(*where, artifact.uuid))
         if is_there:
             self.schedule.checkLater()
         return is_there
@@ -88,10 +88,7 @@ class ArtifactDeletion:
         sync(self.records.uploads, self.records.builds)
         if any(upload.artifact_uuid == artifact.uuid
                for upload in self.records.uploads.getItems()):
-            if artifact.state != artifact.State.DELETING:
-                self.log.info('Deleting all uploads of %s', artifact)
-                with artifact.activeContext(context):
-                    artifact.state = artifact.State.DELETING
+            self._begin(context, artifact, 'Deleting all uploads of %s')
             return
         # Another launcher may have sent the event since the decision.  A
         # scheduler records the result before the item goes.
@@ -99,11 +96,8 @@ class ArtifactDeletion:
             return
         deleter = self._findDeleter(artifact)
         if deleter is WAIT:
-            if artifact.state != artifact.State.DELETING:
-                self.log.info('Waiting for a tenant with a job that deletes '
-                              'the file of %s', artifact)
-                with artifact.activeContext(context):
-                    artifact.state = artifact.State.DELETING
+            self._begin(context, artifact, 'Waiting for a tenant with a job '
+                        'that deletes the file of %s')
             return
         sent = self.events.get(EventKind.DELETE, artifact.uuid)
         if deleter:
@@ -117,6 +111,13 @@ class ArtifactDeletion:
                    launcher=self.records.session.identifier)
         # One of them may go at the same time, and rely on this one.
         remove(context, artifact, users)
+
+    def _begin(self, context, artifact, message):
+        """Write that an artifact is being deleted, and log why."""
+        if artifact.state != artifact.State.DELETING:
+            self.log.info(message, artifact)
+            with artifact.activeContext(context):
+                artifact.state = artifact.State.DELETING
 
     def _findDeleter(self, artifact):
         """Find out who deletes the file next.

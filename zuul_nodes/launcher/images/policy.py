@@ -8,8 +8,8 @@ import itertools
 import logging
 import operator
 from typing import NamedTuple
-from urllib.parse import unquote_plus
 
+from zuul_nodes.canonicalnames import getProjectName
 from zuul_nodes.imageuse import isGood, isUsable
 
 
@@ -332,9 +332,7 @@ class Stock:
     def _isUploadDoubtful(self, upload):
         names = upload.providers or ()
         return not (self.scope.unreadable.isdisjoint(names)
-                    and self.isComplete({
-                        unquote_plus(name.partition('/')[0])
-                        for name in names}))
+                    and self.isComplete(set(map(getProjectName, names))))
 
 
 def _getNewestTimes(artifacts):

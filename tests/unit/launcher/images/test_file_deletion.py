@@ -66,7 +66,7 @@ def getSent(launcher, artifact):
 
 
 def work(launcher):
-    """Look at all images, and do what is to be done."""
+    """Have the launcher check all images, and wait for its deletions."""
     launcher.images.reconcile()
     deletion = launcher.images.retention.deletion
     waitFor(lambda: not deletion.uuids_in_queue)

@@ -216,7 +216,7 @@ def test_launchers_that_have_gone_are_no_reason_to_avoid_others():
     ((), (), NAMES, 0),
     (('one',), (), ('two',), 1),
     (('one', 'two'), (), ('three',), 0),
-    # Whoever has withdrawn still does what no other one takes over.
+    # A withdrawn launcher still does what no other launcher takes over.
     (NAMES, (), ('three',), 2),
     (('one',), ('two', 'three'), ('two',), 2),
     (('one',), ('two',), ('three',), 1),
